@@ -37,6 +37,7 @@ FOLDERS = {
     "gpt2, lists": ("gpt2", {"tokenizer_class": "GPT2Tokenizer", "pad_token": "<|endoftext|>", "add_prefix_space": True}, False),
     "mistral": ("mistral", {"tokenizer_class": "LlamaTokenizer", "pad_token": "</s>"}, True),
     "mistral, legacy": ("mistral", {"tokenizer_class": "LlamaTokenizer", "pad_token": "</s>", "legacy": True}, True),
+    "mistral as Gemma's": ("mistral", {"tokenizer_class": "GemmaTokenizer", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}, True),
     "modernbert": ("modernbert", {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]",
                                   "model_input_names": ["input_ids", "attention_mask"]}, True)}
 TEXTS = ["Hello  world, it's DON'T 12345", "what is a panda?\n", " <|im_end|> </s>a [MASK] <mask> b", "e\u0301 \u212b \u4e2d\u6587\u3002 \U0001f469\u200d\U0001f467",
@@ -107,7 +108,7 @@ class Bpe(Case):
                 self.encodings(mine, backend)
                 self.assertEqual(mine.pad_token_id, theirs.pad_token_id)
                 self.assertEqual(set(mine.model_input_names), set(theirs.model_input_names))
-                if name != "mistral":
+                if name != "mistral":  # whose file the classes do not run
                     self.calls(mine, theirs)
 
     def test_both_truths(self):

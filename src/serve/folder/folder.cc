@@ -13,6 +13,7 @@
 
 #include "base/other_kind.h"
 #include "platform/files/file_calls.h"
+#include "serve/folder/rebuilt.h"
 
 namespace rankfeed::folder {
 namespace {
@@ -169,6 +170,8 @@ Result<std::string> VocabularyOf(const std::string& folder, std::string* note) {
   if (fs::is_regular_file(file, ignored)) {
     note->clear();
     if (auto error = CheckTokens(folder, file.string(), note)) return error;
+    const std::string rebuilt = RebuiltNote(file.string());
+    if (!rebuilt.empty()) *note += (note->empty() ? "" : "; ") + rebuilt;
     return file.string();
   }
   // The builder reads the files beside a list of pieces itself.

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+// serve/folder/rebuilt.cc: see rebuilt.h.
+#include "serve/folder/rebuilt.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+namespace rankfeed::folder {
+namespace {
+
+// Steps of a normalizer or pre-tokenizer, as Describe() writes them. Those in brackets are there
+// under a condition: [charsmap] if the file has one, [accents] without keep_accents, [lower] with
+// do_lower_case, [punctuation] with split_by_punct of tokenizer_config.json. [bert] is the normalizer
+// that the same file describes, [metaspace], [bytes] and [bytes, regex] are pre-tokenizers that do; what a
+// model is asked with, WordPiece or BPE, comes after the normalizer.
+using Steps = std::vector<std::string>;
+
+// A tokenizer class of transformers 5 that has its own constructor: of a tokenizer.json it keeps
+// vocabulary, charsmap and template, and puts these steps in place of the file's.
+struct RebuildingClass {
+  std::string_view name;
+  std::vector<std::string_view> model_types;  // of config.json, where no file names a class
+  Steps normalizer, pre_tokenizer;
+  bool do_lower_case = false, keep_accents = true;  // where tokenizer_config.json has none
+};
+
+constexpr const char* kQwen2Split =
+    R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, Isolated))";
+
+const std::vector<RebuildingClass>& RebuildingClasses() {
+  const Steps words = {"WhitespaceSplit", "Metaspace(always, split)"};
+  const Steps metaspace = {"Metaspace(always, split)"};
+  const Steps charsmap = {"[charsmap]"}, charsmap_spaces = {"[charsmap]", "Replace( {2,} by  )"};
+  const Steps bert = {"[bert]", "WordPiece(##, 100)"}, bert_words = {"BertPreTokenizer"};
+  const Steps byte_level = {"BPE(no bytes, merges)"}, gpt2 = {"[bytes, regex]"};
+  const std::string first_quotes = "Replace(`` by \")", second_quotes = "Replace('' by \")";
+  static const std::vector<RebuildingClass> classes = {
+      {"AlbertTokenizer",
+       {"albert"},
+       {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"},
+       words,
+       true,
+       false},
+      {"BigBirdTokenizer", {"big_bird"}, {"Replace( {2,} by ▁)"}, metaspace},
+      {"CamembertTokenizer", {"camembert"}, charsmap, words},
+      {"DebertaV2Tokenizer",
+       {"deberta-v2"},
+       {"[lower]", "Replace(\\s{2,}|[\\n\\r\\t] by  )", "NFC", "Strip(right)"},
+       {"[punctuation]", "Metaspace(always, split)"}},
+      {"LasrTokenizer", {}, charsmap, words},
+      {"LayoutXLMTokenizer", {}, {"Strip(right)", "Replace( {2,} by ▁)"}, metaspace},
+      {"MBartTokenizer", {"mbart"}, {}, words},
+      {"MBart50Tokenizer", {}, charsmap_spaces, metaspace},
+      {"MLukeTokenizer", {}, {first_quotes, second_quotes}, metaspace},
+      {"PegasusTokenizer", {"pegasus"}, charsmap_spaces, metaspace},
+      {"RemBertTokenizer",
+       {"rembert"},
+       {first_quotes, second_quotes, "Replace( {2,} by  )", "[accents]", "[lower]", "[charsmap]"},
+       metaspace},
+      {"T5Tokenizer", {"t5", "mt5"}, charsmap, words},
+      {"UdopTokenizer", {"udop"}, {}, words},
+      {"VideoPrismTokenizer", {}, charsmap, words},
+      {"XGLMTokenizer", {"xglm"}, charsmap_spaces, metaspace},
+      {"XLMRobertaTokenizer", {"xlm-roberta"}, charsmap, words},
+      {"BertTokenizer",
+       {"bert", "distilbert", "electra", "convbert", "ernie", "layoutlm", "megatron-bert", "mobilebert",
+        "nezha", "nomic_bert", "squeezebert"},
+       bert,
+       bert_words,
+       true},
+      {"DistilBertTokenizer", {}, bert, bert_words, true},
+      {"ElectraTokenizer", {}, bert, bert_words, true},
+      {"LayoutLMTokenizer", {}, bert, bert_words, true},
+      {"LxmertTokenizer", {}, bert, bert_words, true},
+      {"MobileBertTokenizer", {}, bert, bert_words, true},
+      {"MPNetTokenizer", {"mpnet"}, bert, bert_words, true},
+      {"SqueezeBertTokenizer", {}, bert, bert_words, true},
+      {"GPT2Tokenizer",
+       {"blip-2", "codegen", "dbrx", "emu3", "gpt2", "gpt_neo", "gptj", "instructblip", "jais2", "opt", "phi",
+        "starcoder2"},
+       byte_level,
+       gpt2},
+      {"RobertaTokenizer",
+       {"bart", "bridgetower", "clap", "data2vec-text", "ibert", "lilt", "longformer", "mega", "mra", "roberta",
+        "roberta-prelayernorm"},
+       byte_level,
+       gpt2},
+      {"Qwen2Tokenizer",
+       {"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen2_audio", "qwen3", "qwen3_moe",
+        "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "qwen3_asr", "qwen3_omni_moe", "colqwen2", "internvl", "ovis2"},
+       {"NFC", "BPE(no bytes, merges)"},
+       {kQwen2Split, "[bytes]"}},
+      {"LlamaTokenizer", {"idefics", "idefics2"}, {"BPE(bytes, merges)"}, {"[metaspace]"}},
+      {"GemmaTokenizer",
+       {"gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text", "recurrent_gemma", "shieldgemma2",
+        "t5gemma"},
+       {"Replace(  by ▁)", "BPE(bytes, merges)"},
+       {}},
+      {"XLNetTokenizer",
+       {"xlnet"},
+       {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"},
+       words,
+       false,
+       false},
+  };
+  return classes;
+}
+
+// The value of a member, or fallback where there is none of the type.
+std::string_view Text(const simdjson::dom::element& object, std::string_view key,
+                      std::string_view fallback = {}) {
+  std::string_view text;
+  return object[key].get(text) == simdjson::SUCCESS ? text : fallback;
+}
+bool Flag(const simdjson::dom::element& object, std::string_view key, bool fallback) {
+  bool flag;
+  return object[key].get(flag) == simdjson::SUCCESS ? flag : fallback;
+}
+
+std::string DescribeBert(bool clean, bool cjk, bool strip, bool lower) {
+  return fmt::format("BertNormalizer({}, {}, {}, {})", clean, cjk, strip, lower);
+}
+
+std::string DescribeBytes(bool prefix_space, bool regex) {
+  return fmt::format("ByteLevel({}, {})", prefix_space, regex);
+}
+
+std::string Describe(const simdjson::dom::element& step) {
+  const std::string type(Text(step, "type"));
+  if (type == "Replace" || type == "Split") {
+    std::string_view pattern;
+    if (step["pattern"]["Regex"].get(pattern) != simdjson::SUCCESS)
+      pattern = Text(step["pattern"], "String");
+    if (type == "Replace") return fmt::format("Replace({} by {})", pattern, Text(step, "content"));
+    return fmt::format("Split({}, {}{})", pattern, Text(step, "behavior"), Flag(step, "invert", false) ? ", inverted" : "");
+  }
+  if (type == "ByteLevel") {
+    return DescribeBytes(Flag(step, "add_prefix_space", true), Flag(step, "use_regex", true));
+  }
+  if (type == "Strip") {
+    const bool left = Flag(step, "strip_left", true), right = Flag(step, "strip_right", true);
+    return !left && !right ? ""
+           : left && right ? "Strip(both)"
+           : left          ? "Strip(left)"
+                           : "Strip(right)";
+  }
+  if (type == "Metaspace") {
+    const std::string_view scheme = Flag(step, "add_prefix_space", true) ? "always" : "never";
+    return fmt::format("Metaspace({}, {})", Text(step, "prepend_scheme", scheme),
+                       Flag(step, "split", true) ? "split" : "whole");
+  }
+  if (type == "BertNormalizer") {
+    const bool lower = Flag(step, "lowercase", true);
+    return DescribeBert(Flag(step, "clean_text", true), Flag(step, "handle_chinese_chars", true),
+                        Flag(step, "strip_accents", lower), lower);
+  }
+  return type == "Punctuation" ? fmt::format("Punctuation({})", Text(step, "behavior")) : type;
+}
+
+// The steps of a member of tokenizer.json, sequences opened, those that do nothing left out.
+void Collect(const simdjson::dom::element& step, Steps* steps) {
+  if (!step.is_object()) return;  // null
+  for (const char* const list : {"normalizers", "pretokenizers"}) {
+    simdjson::dom::array parts;
+    if (step[list].get(parts) != simdjson::SUCCESS) continue;
+    for (const simdjson::dom::element one : parts) Collect(one, steps);
+    return;
+  }
+  if (std::string described = Describe(step); !described.empty()) steps->push_back(described);
+}
+
+Steps Expand(const Steps& steps, const RebuildingClass& rebuilding,
+             const simdjson::dom::element& config, bool has_charsmap) {
+  Steps out;
+  for (const std::string& step : steps) {
+    if (step == "[charsmap]") {
+      if (has_charsmap) out.emplace_back("Precompiled");
+    } else if (step == "[bert]") {
+      const bool lower = Flag(config, "do_lower_case", rebuilding.do_lower_case);
+      out.push_back(DescribeBert(true, Flag(config, "tokenize_chinese_chars", true),
+                                 Flag(config, "strip_accents", lower), lower));
+    } else if (step == "[bytes]" || step == "[bytes, regex]") {
+      out.push_back(DescribeBytes(Flag(config, "add_prefix_space", false), step != "[bytes]"));
+    } else if (step == "[metaspace]") {
+      const char* const first = Flag(config, "legacy", false) ? "always" : "first";
+      out.push_back(fmt::format("Metaspace({}, whole)", Flag(config, "add_prefix_space", true) ? first : "never"));
+    } else if (step == "[lower]") {
+      if (Flag(config, "do_lower_case", rebuilding.do_lower_case)) out.emplace_back("Lowercase");
+    } else if (step == "[accents]") {
+      // XLNet's class takes accents off whatever its configuration says.
+      if (rebuilding.name == "XLNetTokenizer" ||
+          !Flag(config, "keep_accents", rebuilding.keep_accents)) {
+        out.insert(out.end(), {"NFKD", "StripAccents"});
+      }
+    } else if (step == "[punctuation]") {
+      if (Flag(config, "split_by_punct", false)) out.emplace_back("Punctuation(Isolated)");
+    } else {
+      out.push_back(step);
+    }
+  }
+  return out;
+}
+
+// Model types whose file AutoTokenizer of transformers 5.23 takes as it is, whatever class is named, or
+// reads with a class that is not judged here.
+constexpr auto kAsWritten = std::to_array<std::string_view>({
+    "EvollaModel", "arctic", "aria", "beam", "bigbird_pegasus", "camembertv2-base", "canary", "chatlm", "cohere_asr",
+    "ernie4_5", "ernie4_5_moe", "flex_olmo", "fuyu", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "glm4v",
+    "glm4v_moe", "glm_image", "glmasr", "got_ocr2", "gpt_bigcode", "gradium_phonon_tts", "granite", "granitemoe",
+    "granitemoehybrid", "granitemoeshared", "h2ovl_chat", "hyperclovax", "hyperclovax_vision_v2", "hyperclovax_vlm",
+    "internlm2", "internlm3", "iquestcoder", "jamba", "kimi_k25", "kimi_linear", "kosmos-2", "llava", "llava_next",
+    "mimo_v2_flash", "minicpm3", "minicpm_ocr", "minicpmv", "minicpmv4_6", "minicpmv4_7", "minimax_m2", "ministral",
+    "ministral3", "mistral", "mistral3", "mistral_large4", "mixtral", "modernbert", "modernbert-decoder", "molmo",
+    "molmo2", "nemo_speechlm", "nemotron", "nvfp4", "nystromformer", "olmo2", "olmo3", "olmo_hybrid", "opencua",
+    "openvla", "paddleocr_vl", "pegasus_x", "persimmon", "phi3", "phi3_v", "phimoe", "pix2struct", "pixtral",
+    "pocket_tts", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen4_exp", "siglip2", "smolvlm", "stablelm",
+    "step3_vl", "umt5", "vipllava", "voxtral", "voxtral_realtime", "xlm-roberta-xl"});
+
+// The class of AutoTokenizer in the folder, if it is one that rebuilds.
+const RebuildingClass* ClassOf(const simdjson::dom::element& tokenizer_config,
+                               const simdjson::dom::element& config) {
+  const std::string_view model_type = Text(config, "model_type");
+  if (std::find(kAsWritten.begin(), kAsWritten.end(), model_type) != kAsWritten.end()) return nullptr;
+  simdjson::dom::element code;  // of the folder's own, which may do anything
+  if (tokenizer_config["auto_map"].get(code) == simdjson::SUCCESS) return nullptr;
+  std::string_view name =
+      Text(tokenizer_config, "tokenizer_class", Text(config, "tokenizer_class"));
+  if (name.ends_with("Fast")) name.remove_suffix(4);
+  if (model_type == "qwen2") name = "Qwen2Tokenizer";  // whatever class is named
+  for (const RebuildingClass& one : RebuildingClasses()) {
+    const auto& types = one.model_types;
+    if (name.empty() ? std::find(types.begin(), types.end(), model_type) != types.end()
+                     : name == one.name) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
+bool Lowers(const Steps& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const std::string& step) {
+    return step == "Lowercase" || (step.starts_with("BertNormalizer") && step.ends_with(" true)"));
+  });
+}
+
+// A JSON file, or an empty object where it cannot be read.
+simdjson::dom::element ReadJson(simdjson::dom::parser* parser, const std::filesystem::path& path) {
+  simdjson::dom::element read;
+  if (parser->load(path.string()).get(read) != simdjson::SUCCESS)
+    read = parser->parse(std::string_view("{}")).value();
+  return read;
+}
+
+bool HasByteLevel(const simdjson::dom::element& file) {
+  Steps steps;
+  for (const char* const name : {"pre_tokenizer", "decoder"}) {
+    simdjson::dom::element part;
+    if (file[name].get(part) == simdjson::SUCCESS) Collect(part, &steps);
+  }
+  return std::any_of(steps.begin(), steps.end(), [](const std::string& step) { return step.starts_with("ByteLevel"); });
+}
+
+// The steps of the file's normalizer, and what its model is asked with.
+Steps NormalizerOf(const simdjson::dom::element& file) {
+  Steps steps;
+  simdjson::dom::element part;
+  if (file["normalizer"].get(part) == simdjson::SUCCESS) Collect(part, &steps);
+  if (file["model"].get(part) != simdjson::SUCCESS) return steps;
+  uint64_t most;
+  simdjson::dom::element merges;
+  if (part["max_input_chars_per_word"].get(most) == simdjson::SUCCESS) {
+    steps.push_back(fmt::format("WordPiece({}, {})", Text(part, "continuing_subword_prefix"), most));
+  } else if (part["merges"].get(merges) == simdjson::SUCCESS) {
+    steps.push_back(fmt::format("BPE({}bytes, {})", Flag(part, "byte_fallback", false) ? "" : "no ",
+                                Flag(part, "ignore_merges", false) ? "whole words" : "merges"));
+  }
+  return steps;
+}
+
+// The steps of its pre-tokenizer, without a split at spaces where the normalizer leaves none.
+Steps PreTokenizerOf(const simdjson::dom::element& file, const Steps& normalizer) {
+  Steps steps;
+  simdjson::dom::element part;
+  if (file["pre_tokenizer"].get(part) == simdjson::SUCCESS) Collect(part, &steps);
+  if (std::find(normalizer.begin(), normalizer.end(), "Replace(  by ▁)") != normalizer.end()) {
+    std::erase_if(steps, [](const std::string& step) { return step.starts_with("Split( , "); });
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::string RebuiltNote(const std::string& file_name) {
+  const std::filesystem::path path(file_name), folder = path.parent_path();
+  if (path.filename() == "vocab.json") return {};  // which is read as its class reads it
+  simdjson::dom::parser configs[2], parser;
+  const simdjson::dom::element tokenizer_config =
+      ReadJson(&configs[0], folder / "tokenizer_config.json");
+  const RebuildingClass* const rebuilding =
+      ClassOf(tokenizer_config, ReadJson(&configs[1], folder / "config.json"));
+  if (rebuilding == nullptr) return {};
+  const simdjson::dom::element file = ReadJson(&parser, path);
+  // AutoTokenizer sees the mistake of Llama 3 and its kin.
+  if (rebuilding->name == "LlamaTokenizer" && HasByteLevel(file)) return {};
+  const Steps normalizer = NormalizerOf(file), pre_tokenizer = PreTokenizerOf(file, normalizer);
+  const bool charsmap =
+      std::find(normalizer.begin(), normalizer.end(), "Precompiled") != normalizer.end();
+  const Steps rebuilt = Expand(rebuilding->normalizer, *rebuilding, tokenizer_config, charsmap);
+  if (normalizer == rebuilt &&
+      pre_tokenizer == Expand(rebuilding->pre_tokenizer, *rebuilding, tokenizer_config, charsmap)) {
+    return {};
+  }
+  const bool lowers = Lowers(normalizer);
+  return fmt::format(
+      "{} is followed as it is written, as the tokenizers library does. AutoTokenizer of transformers 5 makes a {} of it, which "
+      "has another normalizer, pre-tokenizer or setting of the model, so some texts get other ids there{}. For those ids: python "
+      "-m rankfeed compile --from-transformers {} -o IMAGE",
+      file_name, rebuilding->name,
+      lowers == Lowers(rebuilt) ? ""
+      : lowers                  ? ": it does not lowercase them"
+                                : ": it lowercases them, unless tokenizer_config.json has "
+                                  "\"do_lower_case\": false",
+      folder.empty() ? "." : folder.string());
+}
+
+}  // namespace rankfeed::folder
