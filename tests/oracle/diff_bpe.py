@@ -1,26 +1,35 @@
 # SPDX-License-Identifier: MIT
 """BPE models: ids, offsets and decoded text of the engine against the tokenizers wheel.
 
-  diff_bpe.py --driver D sweep --data FOLDER [--all]    every code point in five places, published vocabularies
+  diff_bpe.py --driver D sweep --data FOLDER [--all] [--file NAME]...   every code point in six places
   diff_bpe.py --driver D random --data FOLDER [--count N] [--files N] [--seed N]
   diff_bpe.py --driver D traps --data FOLDER            the recorded ids of texts that are easy to get wrong
+  diff_bpe.py --driver D bulk --data FOLDER --xquad DIR [--stream FILE] [--count N] [--seed N] [--file NAME]...
+  diff_bpe.py --driver D stream --data FOLDER --stream FILE [--file NAME]...
 
 --data: the folder with qwen and the others. Without --all a sweep takes planes that Unicode leaves empty, and all but one of
 the vocabularies, by samples. Random texts are drawn from pieces and from characters that some step treats specially, over
-published vocabularies and over random files whose merges follow no rule.
+published vocabularies and over random files whose merges follow no rule. Bulk: --count short texts of each vocabulary, in turn
+all of a length over a few characters, words put together anew, and mixtures (bulk_texts.py, mixtures.py). Stream: the texts of
+bench/text_streams.py, whole. --file: one of the vocabularies, such as qwen/tokenizer.json (repeatable).
 """
 
 import argparse
 import ast
+import itertools
 import json
 import random
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parent))
+import bulk_texts  # noqa: E402
 import engine as E  # noqa: E402
-from diff_wordpiece import Pair, batches, code_points, compare  # noqa: E402
+import mixtures  # noqa: E402
+from diff_wordpiece import FLAGS, Pair, batches, code_points, compare  # noqa: E402
 
 FILES = ("qwen/tokenizer.json", "modernbert/tokenizer.json", "roberta/tokenizer.json", "openai/cl100k.tokenizer.json",
          "gpt2/tokenizer.json", "mistral/tokenizer.json")
@@ -47,7 +56,7 @@ def traps(args, report):
 
 
 def sweep(args, report):
-    for name in FILES:
+    for name in args.file or FILES:
         pair = Pair(args.driver, (args.data / name).read_text(encoding="utf-8"))
         step = 1 if args.all else 3 if name == FILES[0] else 13
         for template in TEMPLATES:
@@ -55,6 +64,7 @@ def sweep(args, report):
                      for some in batches(code_points(args.all, step), PER_TEXT))
             for texts in batches(lines, 4096):
                 compare(pair, f"{name}, {template!a}", texts, report)
+            print(f"{name}, {template!a}: {report.checks:,} comparisons so far, {report.bad} differ", flush=True)
         pair.close()
 
 
@@ -140,6 +150,52 @@ def random_texts(args, report):
         pair.close()
 
 
+def compare_columns(pair, name, texts, report):
+    """As compare, without decoding: columns at once; the engine's ids alone too, which it makes in another way."""
+    encoded = pair.tokenizer.encode_batch(texts)
+    ids = np.fromiter(itertools.chain.from_iterable(e.ids for e in encoded), np.int64)
+    places = np.array(list(itertools.chain.from_iterable(e.offsets for e in encoded)), np.int64).reshape(-1, 2)
+    starts = np.cumsum([0] + [len(e.ids) for e in encoded])
+    theirs = E.Columns(np.zeros(len(texts), np.int64), starts, ids, places[:, 0], places[:, 1])
+    data = [t.encode() for t in texts]
+    report.checks += len(texts)
+    for columns in (E.COLUMN_OFFSETS, 0):
+        for i in pair.engine.encode(data, FLAGS, columns).differing_rows(theirs):
+            small = E.reduce_text(texts[i], pair.differs)
+            report.mismatch(name, ascii(small), pair.got([small])[0], pair.expected([small])[0])
+
+
+def bulk(args, report):
+    words = bulk_texts.words(args.xquad, args.stream)
+    strings = [w.decode() for w in words]
+    for name in args.file or FILES:
+        pair, rng, begun = Pair(args.driver, (args.data / name).read_text(encoding="utf-8")), random.Random(f"{args.seed} {name}"), time.monotonic()
+        pieces = [p for i in rng.sample(range(pair.tokenizer.get_vocab_size()), 4000) if (p := pair.tokenizer.decode([i])) and "\ufffd" not in p]
+        added = [t.content for t in pair.tokenizer.get_added_tokens_decoder().values()][:40]
+        kinds = itertools.cycle((lambda: (t.decode() for t in bulk_texts.ties(rng, pieces, 8192)),
+                                 lambda: (t.decode() for t in bulk_texts.of_words(rng, words, 4096)),
+                                 lambda: mixtures.mixtures(4096, rng.randrange(1 << 32), strings, added),
+                                 lambda: (draw(rng, pieces) for _ in range(2048))))
+        done = 0
+        while done < args.count:
+            texts = list(itertools.islice(next(kinds)(), args.count - done))
+            compare_columns(pair, name, texts, report)
+            done += len(texts)
+        pair.close()
+        print(f"{name}: {done:,} texts, {report.bad} differ so far, {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def stream(args, report):
+    with open(args.stream, encoding="utf-8") as lines:
+        texts = [json.loads(line)["text"] for line in lines]
+    for name in args.file or FILES:
+        pair = Pair(args.driver, (args.data / name).read_text(encoding="utf-8"))
+        for some in batches(texts, 256):
+            compare_columns(pair, name, some, report)
+        pair.close()
+        print(f"{name}: {len(texts):,} texts, {report.bad} differ so far", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True)
@@ -147,6 +203,7 @@ def main():
     one = commands.add_parser("sweep")
     one.add_argument("--data", type=Path, required=True)
     one.add_argument("--all", action="store_true")
+    one.add_argument("--file", action="append", choices=FILES)
     one = commands.add_parser("random")
     one.add_argument("--data", type=Path, required=True)
     one.add_argument("--count", type=int, default=60000)
@@ -154,11 +211,20 @@ def main():
     one.add_argument("--seed", type=int, default=1)
     one = commands.add_parser("traps")
     one.add_argument("--data", type=Path, required=True)
+    for command in ("bulk", "stream"):
+        one = commands.add_parser(command)
+        one.add_argument("--data", type=Path, required=True)
+        one.add_argument("--stream", type=Path, required=command == "stream")
+        one.add_argument("--file", action="append", choices=FILES)
+        if command == "bulk":
+            one.add_argument("--xquad", type=Path, required=True)
+            one.add_argument("--count", type=int, default=10_000_000)
+            one.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     E.require(args.data.is_dir(), f"no folder {args.data}")
     report = E.Report(limit=8)
     started = time.monotonic()
-    {"sweep": sweep, "random": random_texts, "traps": traps}[args.command](args, report)
+    {"sweep": sweep, "random": random_texts, "traps": traps, "bulk": bulk, "stream": stream}[args.command](args, report)
     print(f"{args.command}: {report.checks} comparisons in {time.monotonic() - started:.0f} s")
     return report.finish(f"BPE, {args.command}")
 

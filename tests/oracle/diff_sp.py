@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Compares the engine's SentencePiece modes with a sentencepiece wheel: the mode that follows its version.
 
-  diff_sp.py --driver D [--wheel VERSION] MODEL... [--xquad DIR] [--count N] [--random K] [--long KIB]
+  diff_sp.py --driver D [--wheel VERSION] MODEL... [--xquad DIR] [--count N] [--random K] [--long KIB] [--every E]
 
 For each .model: ids and byte offsets of the fixed list, of XQuAD and of N stress texts, one in eight
 of them not valid UTF-8; extra options in every order that the wheel offers; decode of the ids found,
 of random ones and of ids outside the vocabulary; texts of KIB kilobytes, past the sums where the
 newest rule rebases. --random adds K generated models with all piece types and normalizer flags, and
-as many with scores so large that short texts pass those sums, and as many of BPE. Models that are neither
+as many with scores so large that short texts pass those sums, and as many of BPE. --every: each Eth of XQuAD's texts and of
+the models that the wheel trains. Models that are neither
 Unigram nor BPE must be refused. --wheel (default: the version that tests/requirements.txt pins) says which version must be
 installed.
 """
@@ -145,9 +146,9 @@ def load(eng, path, mode, report):
             pieces if len(pieces) < 4000 else random.Random(3).sample(pieces, 4000))
 
 
-def compare_xquad(comparison, folder):
+def compare_xquad(comparison, folder, every):
     for file in sorted(Path(folder).glob("*.jsonl")):
-        texts = [json.loads(line)["text"].encode() for line in file.read_text().splitlines()]
+        texts = [json.loads(line)["text"].encode() for line in file.read_text().splitlines()[::every]]
         comparison.texts(texts)
         for first, unit in enumerate(E.UNITS):
             comparison.texts(texts[first::20], unit)
@@ -181,13 +182,13 @@ def compare_on_fast_road(eng, mode, report, seeds, count):
     compare_generated(eng, mode, report, seeds, sp_models.fast_model, count, on_road=True)
 
 
-def compare_trained(eng, mode, report, xquad, count):
-    """Models that the wheel trains, with every charsmap it has and flags in turn."""
+def compare_trained(eng, mode, report, xquad, count, every):
+    """Models that the wheel trains, with every charsmap it has and flags in turn; each of so many."""
     texts = [json.loads(line)["text"] for name in ("en", "de", "ru", "zh")
              for line in (Path(xquad) / f"{name}.jsonl").read_text().splitlines()]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "trained.model"
-        for name, options in sp_models.TRAINED.items():
+        for name, options in list(sp_models.TRAINED.items())[::every]:
             data = sp_models.train(texts[::5], **options)
             path.write_bytes(data)
             eng.load(path, E.MODES[mode])
@@ -222,6 +223,7 @@ def main():
     parser.add_argument("--count", type=int, default=12500, help="stress texts for each model")
     parser.add_argument("--random", type=int, default=30, help="generated models of each kind")
     parser.add_argument("--long", type=int, default=256, help="kilobytes of each long text")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("models", nargs="*")
     args = parser.parse_args()
     E.require(sp_wheel.VERSION == args.wheel, f"sentencepiece {sp_wheel.VERSION} is not {args.wheel}")
@@ -237,10 +239,10 @@ def main():
         comparison.everything(FIXED, args.seed)
         comparison.texts([stress.LONG_UNSPACED[1].encode()])
         if args.xquad:
-            compare_xquad(comparison, args.xquad)
+            compare_xquad(comparison, args.xquad, args.every)
         for _, text in long_texts.texts(pieces, args.long << 10, args.seed, args.xquad):
             comparison.texts([text])
-        comparison.everything(list(stress.byte_strings(2000, args.seed + 1, pieces)), args.seed)
+        comparison.everything(list(stress.byte_strings(2000 // args.every, args.seed + 1, pieces)), args.seed)
         comparison.stress(pieces, args.count, args.seed)
     seeds = range(args.seed * 1000, args.seed * 1000 + args.random)
     compare_generated(eng, mode, report, seeds)
@@ -248,7 +250,7 @@ def main():
     compare_on_fast_road(eng, mode, report, seeds, 300)
     compare_generated(eng, mode, report, range(args.seed * 1000, args.seed * 1000 + 4 * args.random), sp_models.bpe_model)
     if args.xquad:
-        compare_trained(eng, mode, report, args.xquad, 400)
+        compare_trained(eng, mode, report, args.xquad, 400, args.every)
     eng.close()
     return report.finish(f"{mode} against sentencepiece {sp_wheel.VERSION}")
 
