@@ -10,6 +10,7 @@ import numpy as np
 import rankfeed
 from support import SHARED, WORK
 
+import sentencepiece
 import tokenizers
 
 BPE = os.path.join(SHARED, "bpe")
@@ -107,6 +108,17 @@ class Reference:
         return (self.ids("<|begin_of_text|>") + self.ids(f"question:{query} \n \n passage:{document}"))[:max_length]
 
 
+class ModelReference(Reference):
+    """The same over a .model and its own library, for which a special token is one by its id alone."""
+
+    def __init__(self, path, names):
+        self.tok = sentencepiece.SentencePieceProcessor(model_file=path)
+        self.names = names
+
+    def ids(self, text):
+        return [self.tok.bos_id()] if text == "<bos>" else self.tok.encode(self.named(text))
+
+
 JOINED = ("qwen3-reranker", "qwen3-reranker-chat", "mxbai-rerank-v2-joined", "llama-nemotron-rerank")
 PRESETS = {"qwen3-reranker": "qwen3", "qwen3-reranker-chat": "qwen3_chat", "mxbai-rerank-v2": "mxbai",
            "mxbai-rerank-v2-joined": "mxbai_joined", "bge-reranker-v2-gemma": "bge_gemma", "llama-nemotron-rerank": "nemotron"}
@@ -130,11 +142,11 @@ def rows_of(batch):
 
 
 class Rows(unittest.TestCase):
-    def compare(self, path, names, few):
+    def compare(self, path, names, few, make=Reference, presets=tuple(PRESETS)):
         tok = rankfeed.Tokenizer.from_file(path)
-        reference = Reference(path, names)
+        reference = make(path, names)
         compared = 0
-        for preset in PRESETS:
+        for preset in presets:
             row = tok.row_template(template_of(preset, names))
             construct = getattr(reference, PRESETS[preset])
             # Lengths at which much, little and almost nothing of the texts is left.
@@ -180,6 +192,11 @@ class Rows(unittest.TestCase):
     def test_mistral(self):
         """In the place of Gemma: words begin anywhere, so that nothing is cut."""
         self.compare_bpe("mistral/tokenizer.json", MISTRAL, [])
+
+    def test_mistral_model(self):
+        """The .model of the same: bge-reranker-v2-gemma's parts stand apart, each as the library pieces it."""
+        path = os.path.join(BPE, "mistral", "tokenizer.model")
+        self.assertGreater(self.compare(path, MISTRAL, True, ModelReference, ["bge-reranker-v2-gemma"]), 800)
 
 
 class Lists(unittest.TestCase):
