@@ -49,10 +49,11 @@ constexpr rankfeed_row_part kQwen3Chat[] = {
 
 // ---- mxbai-rerank-v2 ------------------------------------------------------------------------------
 
-constexpr const char* kExpert =
-    "You are a search relevance expert who evaluates how well documents match search queries. For each query-document "
+constexpr const char* kExpertAfter =
+    "\nYou are a search relevance expert who evaluates how well documents match search queries. For each query-document "
     "pair, carefully analyze the semantic relationship between them, then provide your binary relevance judgment (0 for "
     "not relevant, 1 for relevant).\nRelevance:";
+constexpr const char* kExpert = kExpertAfter + 1;  // without the line feed
 constexpr const char* kAssistant = "system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
 constexpr rankfeed_text kZeroOne[] = {T("0"), T("1")};
 constexpr rankfeed_row_part kMxbai[] = {
@@ -60,10 +61,6 @@ constexpr rankfeed_row_part kMxbai[] = {
     WithInstruction("instruction: "), kGivenInstruction, WithInstruction("\n"), Text("query: "), kQuery, kApart,
     Text("\n"), kApart, Text("document: "), kDocument, kApart,
     Text("\n"), kApart, Text(kExpert), kApart, kEnd, Text("\n"), kStart, Text("assistant\n")};
-constexpr const char* kExpertAfter =
-    "\nYou are a search relevance expert who evaluates how well documents match search queries. For each query-document "
-    "pair, carefully analyze the semantic relationship between them, then provide your binary relevance judgment (0 for "
-    "not relevant, 1 for relevant).\nRelevance:";
 constexpr rankfeed_row_part kMxbaiJoined[] = {
     kStart, Text(kAssistant), kEnd, Text("\n"), kStart, Text("user\n"),
     WithInstruction("instruction: "), kGivenInstruction, WithInstruction("\n"), Text("query: "), kQuery,
@@ -104,10 +101,10 @@ constexpr rankfeed_row_part kJina3[] = {
     Text("\n<query>\n"), kQuery, Marker("<|rerank_token|>"), Text("\n</query>"), kEnd, Text("\n"), kStart,
     Text("assistant\n"), Special("<think>"), Text("\n\n"), Special("</think>"), Text("\n\n")};
 
+// A preset: the fields that say how it is cut and padded, with its parts and where they come from.
 template <size_t n>
-constexpr rankfeed_row_template Row(const rankfeed_row_part (&parts)[n], const char* name, const char* source,
-                                    const char* revision) {
-  rankfeed_row_template row = {};
+constexpr rankfeed_row_template Row(const char* name, const char* source, const char* revision,
+                                    const rankfeed_row_part (&parts)[n], rankfeed_row_template row) {
   row.struct_size = sizeof(row);
   row.part_count = n;
   row.parts = parts;
@@ -116,72 +113,29 @@ constexpr rankfeed_row_template Row(const rankfeed_row_part (&parts)[n], const c
   row.revision = T(revision);
   return row;
 }
-template <size_t n>
-constexpr rankfeed_row_template Answers(rankfeed_row_template row, const rankfeed_text (&answers)[n]) {
-  row.answers = answers;
-  row.answer_count = n;
-  return row;
-}
-constexpr rankfeed_row_template Cut(rankfeed_row_template row, uint8_t truncation, uint32_t max_length) {
-  row.truncation = truncation;
-  row.max_length = max_length;
-  return row;
-}
-// Libraries that cut the query to three quarters and the document to all of a limit that does not count
-// what stands around them.
-constexpr rankfeed_row_template Pair(rankfeed_row_template row, uint32_t max_length, uint8_t prefix_times,
-                                     uint8_t suffix_times) {
-  row = Cut(row, RANKFEED_TRUNCATE_ONLY_SECOND, max_length);
-  row.prefix_times = prefix_times;
-  row.suffix_times = suffix_times;
-  row.query_quarters = 3;
-  row.document_limit = 1;
-  row.pad_to_multiple_of = 8;
-  return row;
-}
-constexpr rankfeed_row_template List(rankfeed_row_template row, uint32_t max_length, uint32_t max_documents,
-                                     uint32_t max_query_tokens, uint32_t max_document_tokens) {
-  row.max_length = max_length;
-  row.max_documents = max_documents;
-  row.max_query_tokens = max_query_tokens;
-  row.max_document_tokens = max_document_tokens;
-  return row;
-}
-constexpr rankfeed_row_template Padded(rankfeed_row_template row, const char* pad) {
-  row.pad = T(pad);
-  return row;
-}
-constexpr rankfeed_row_template Instructed(rankfeed_row_template row) {
-  row.instruction = T("Given a web search query, retrieve relevant passages that answer the query");
-  return row;
-}
 
-constexpr const char* kQwenPage = "QwenLM/Qwen3-Embedding, README.md and examples/qwen3_reranker_transformers.py";
-constexpr const char* kQwenChatPage = "QwenLM/Qwen3-Embedding, README.md, the example with vLLM";
-constexpr const char* kQwenPad = "<|endoftext|>";
+constexpr rankfeed_text kTask = T("Given a web search query, retrieve relevant passages that answer the query");
+constexpr rankfeed_text kQwenPad = T("<|endoftext|>");
+constexpr uint8_t kTextEnd = RANKFEED_TRUNCATE_TEXT_END;
+// Libraries that cut the query to three quarters and the document to all of a limit that does not count
+// what stands around them have query_quarters, document_limit and what it does not count.
 constexpr rankfeed_row_template kPresets[] = {
-    Padded(Instructed(Answers(Cut(Row(kQwen3, "qwen3-reranker", kQwenPage, "f4ad0c4"), RANKFEED_TRUNCATE_TEXT_END, 8192), kYesNo)),
-           kQwenPad),
-    Padded(Instructed(Answers(Cut(Row(kQwen3Chat, "qwen3-reranker-chat", kQwenChatPage, "f4ad0c4"), RANKFEED_TRUNCATE_TEXT_END, 8192),
-                              kYesNo)),
-           kQwenPad),
-    Padded(Answers(Pair(Row(kMxbai, "mxbai-rerank-v2", "mixedbread-ai/mxbai-rerank, mxbai_rerank/mxbai_rerank_v2.py", "8e709dc"), 8192, 1, 1),
-                   kZeroOne),
-           kQwenPad),
-    Padded(Answers(Cut(Row(kMxbaiJoined, "mxbai-rerank-v2-joined",
-                           "vllm-project/vllm, examples/pooling/score/template/mxbai_rerank_v2.jinja", "c215d1e"),
-                       RANKFEED_TRUNCATE_TEXT_END, 8192),
-                   kZeroOne),
-           kQwenPad),
-    Padded(Answers(Pair(Row(kBgeGemma, "bge-reranker-v2-gemma",
-                            "FlagOpen/FlagEmbedding, FlagEmbedding/inference/reranker/decoder_only/base.py", "1.4.2"), 512, 0, 2),
-                   kYes),
-           "<pad>"),
-    Cut(Row(kNemotron, "llama-nemotron-rerank",
-            "vllm-project/vllm, examples/pooling/score/template/nemotron-rerank.jinja", "42fa4c0"),
-        RANKFEED_TRUNCATE_TEXT_END, 8192),
-    Padded(List(Row(kJina3, "jina-reranker-v3", "jinaai/jina-reranker-v3, modeling.py", "2025-10"), 131072, 125, 512, 2048), kQwenPad),
-};
+    Row("qwen3-reranker", "QwenLM/Qwen3-Embedding, README.md and examples/qwen3_reranker_transformers.py", "f4ad0c4", kQwen3,
+        {.instruction = kTask, .pad = kQwenPad, .answers = kYesNo, .answer_count = 2, .max_length = 8192, .truncation = kTextEnd}),
+    Row("qwen3-reranker-chat", "QwenLM/Qwen3-Embedding, README.md, the example with vLLM", "f4ad0c4", kQwen3Chat,
+        {.instruction = kTask, .pad = kQwenPad, .answers = kYesNo, .answer_count = 2, .max_length = 8192, .truncation = kTextEnd}),
+    Row("mxbai-rerank-v2", "mixedbread-ai/mxbai-rerank, mxbai_rerank/mxbai_rerank_v2.py", "8e709dc", kMxbai,
+        {.pad = kQwenPad, .answers = kZeroOne, .answer_count = 2, .max_length = 8192, .prefix_times = 1, .suffix_times = 1,
+         .query_quarters = 3, .document_limit = 1, .truncation = RANKFEED_TRUNCATE_ONLY_SECOND, .pad_to_multiple_of = 8}),
+    Row("mxbai-rerank-v2-joined", "vllm-project/vllm, examples/pooling/score/template/mxbai_rerank_v2.jinja", "c215d1e", kMxbaiJoined,
+        {.pad = kQwenPad, .answers = kZeroOne, .answer_count = 2, .max_length = 8192, .truncation = kTextEnd}),
+    Row("bge-reranker-v2-gemma", "FlagOpen/FlagEmbedding, FlagEmbedding/inference/reranker/decoder_only/base.py", "1.4.2", kBgeGemma,
+        {.pad = T("<pad>"), .answers = kYes, .answer_count = 1, .max_length = 512, .suffix_times = 2, .query_quarters = 3,
+         .document_limit = 1, .truncation = RANKFEED_TRUNCATE_ONLY_SECOND, .pad_to_multiple_of = 8}),
+    Row("llama-nemotron-rerank", "vllm-project/vllm, examples/pooling/score/template/nemotron-rerank.jinja", "42fa4c0", kNemotron,
+        {.max_length = 8192, .truncation = kTextEnd}),
+    Row("jina-reranker-v3", "jinaai/jina-reranker-v3, modeling.py", "2025-10", kJina3,
+        {.pad = kQwenPad, .max_length = 131072, .max_documents = 125, .max_query_tokens = 512, .max_document_tokens = 2048})};
 
 }  // namespace
 
