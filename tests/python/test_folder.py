@@ -200,13 +200,22 @@ class Scores(Case):
     ONE = [0.5, 2.0, -4.0]
     ST = "torch.nn.modules.activation."
 
+    def setUp(self):
+        super().setUp()
+        self.made = rankfeed.Tokenizer.from_pretrained(self.folder())
+
     def scores(self, config, logits, pickled=False, **options):
+        """pickled: with a tokenizer of its own, which takes long to make; else with what its folder says."""
         folder = self.folder()
         if config is not None:
             with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
                 json.dump({"model_type": "bert", **config}, file)
-        tok = rankfeed.Tokenizer.from_pretrained(folder)
-        request = (pickle.loads(pickle.dumps(tok)) if pickled else tok).request("a", ["b", "c", "a b"])
+        if pickled:
+            tok = pickle.loads(pickle.dumps(rankfeed.Tokenizer.from_pretrained(folder)))
+        else:
+            tok = self.made
+            tok._scoring = rankfeed._folder.read_folder(folder).scoring
+        request = tok.request("a", ["b", "c", "a b"])
         request.put_scores(request.next(), logits, **options)
         return [score for _, score in sorted(request.rank())]
 
