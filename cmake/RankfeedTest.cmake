@@ -31,7 +31,7 @@ function(rankfeed_add_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 600)
+    set(arg_TIMEOUT 1800)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
     ENVIRONMENT "RANKFEED_SHARED_DATA=${RANKFEED_SHARED_DATA};RANKFEED_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
