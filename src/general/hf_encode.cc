@@ -10,13 +10,13 @@
 
 #include "base/utf8.h"
 #include "general/added_tokens.h"
-#include "general/best_path.h"
-#include "general/hf_pretokenize.h"
 #include "general/hf_trim_offsets.h"
 #include "models/bpe/word.h"
+#include "models/unigram/best_path.h"
 #include "models/wordpiece/greedy.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
+#include "split/pretokenize.h"
 
 namespace rankfeed::general {
 namespace {
@@ -148,10 +148,10 @@ class Encoder {
     if (!normalize::Load(text_, from, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = normalize::RunNormalizer(model_, &buffers_)) return status;
 
-    SplitList splits{scratch_.split_begin, scratch_.split_end, scratch_.text_capacity};
-    SplitList spare{scratch_.lattice.link, scratch_.lattice.value, scratch_.text_capacity};
+    split::SplitList splits{scratch_.split_begin, scratch_.split_end, scratch_.text_capacity};
+    split::SplitList spare{scratch_.lattice.link, scratch_.lattice.value, scratch_.text_capacity};
     if (const rankfeed_status status = FindNormalizedTokens(&splits)) return status;
-    if (const rankfeed_status status = PreTokenize(model_, &buffers_, &splits, &spare)) {
+    if (const rankfeed_status status = split::PreTokenize(model_, &buffers_, &splits, &spare)) {
       return status;
     }
     if (with_context) DropBefore(separator, &splits);
@@ -162,8 +162,8 @@ class Encoder {
     split_start_ = start_;
     for (uint32_t i = 0; i < splits.count; ++i) {
       const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
-      if ((b & kTokenSplit) != 0) {
-        PushMark(e, b & ~kTokenSplit);
+      if ((b & split::kTokenSplit) != 0) {
+        PushMark(e, b & ~split::kTokenSplit);
         split_start_ = end_score_ = 0;
       } else if (const rankfeed_status status = Split(b, e)) {
         return status;
@@ -173,7 +173,7 @@ class Encoder {
   }
 
   // Takes out of the splits what came of characters before a place in the text.
-  void DropBefore(uint32_t place, SplitList* splits) {
+  void DropBefore(uint32_t place, split::SplitList* splits) {
     const uint32_t* const origin = buffers_.in().begin;
     uint32_t dropped = 0;
     for (; dropped < splits->count; ++dropped) {
@@ -186,7 +186,7 @@ class Encoder {
     std::copy_n(splits->end + dropped, splits->count, splits->end);
   }
 
-  rankfeed_status FindNormalizedTokens(SplitList* splits) {
+  rankfeed_status FindNormalizedTokens(split::SplitList* splits) {
     const normalize::NormalizedText& in = buffers_.in();
     AddedTokenScanner scanner(model_, scratch_.added.normalized(), in.view(), skip_special_);
     uint32_t done = 0;
@@ -206,23 +206,23 @@ class Encoder {
     return ok ? RANKFEED_OK : RANKFEED_E_LIMIT;
   }
 
-  // Puts the mark of a token over its text, see kPlainMark.
+  // Puts the mark of a token over its text, see split::kPlainMark.
   void Mark(const AddedMatch& match) {
     const normalize::NormalizedText& in = buffers_.in();
     const uint32_t size = match.end - match.begin;
     const EndSpaces spaces =
         trimmer_.on() ? CountEndSpaces(in.view(match.begin, match.end)) : EndSpaces();
-    in.data[match.begin] = spaces.leading == 0 ? kPlainMark
-                           : size == 1         ? kMarkOfSpace
-                                               : kMarkWithCount;
+    in.data[match.begin] = spaces.leading == 0 ? split::kPlainMark
+                           : size == 1         ? split::kMarkOfSpace
+                                               : split::kMarkWithCount;
     if (in.end == nullptr) return;
     const uint32_t end = in.end[match.end - 1];
-    if (in.data[match.begin] == kMarkWithCount) {
+    if (in.data[match.begin] == split::kMarkWithCount) {
       in.begin[match.begin + 1] = spaces.leading;
       in.end[match.begin + 1] = end;
     }
     in.end[match.begin] = TrimBack(text_, end, spaces.trailing);
-    if (in.data[match.begin] == kMarkOfSpace) in.end[match.begin] = end;
+    if (in.data[match.begin] == split::kMarkOfSpace) in.end[match.begin] = end;
   }
 
   void PushMark(uint32_t id, uint32_t at) {
@@ -230,9 +230,9 @@ class Encoder {
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
     const uint32_t begin = in.begin[at], end = in.end[at];
     switch (in.data[at]) {
-      case kMarkOfSpace:
+      case split::kMarkOfSpace:
         return Emit(id, begin, TrimBack(text_, end, 1), 1, end);
-      case kMarkWithCount:
+      case split::kMarkWithCount:
         return Emit(id, begin, end, in.begin[at + 1], in.end[at + 1]);
       default:
         return Emit(id, begin, end, 0, end);
@@ -298,8 +298,8 @@ class Encoder {
     if (model_.wordpiece()) return Word(begin, end);
     if (model_.bpe()) return Merged(begin, end);
     const std::string_view split = buffers_.in().view(begin, end);
-    const general::Lattice& lattice = scratch_.lattice;
-    bool needs_unknown = BestPathHuggingFace(model_, split, split_start_, lattice);
+    const unigram::ScoreLattice& lattice = scratch_.lattice;
+    bool needs_unknown = unigram::BestPathHuggingFace(model_, split, split_start_, lattice);
     if (escape_special_ || refuse_special_) {
       if (const rankfeed_status status = GuardPath(begin, end, &needs_unknown)) return status;
     }
@@ -324,14 +324,14 @@ class Encoder {
   // Special tokens that are pieces of the best path: refused, or the path is made without them.
   rankfeed_status GuardPath(uint32_t begin, uint32_t end, bool* needs_unknown) {
     const std::string_view split = buffers_.in().view(begin, end);
-    const general::Lattice& lattice = scratch_.lattice;
+    const unigram::ScoreLattice& lattice = scratch_.lattice;
     for (uint32_t b = 0, e = 0; b < split.size(); b = e) {
       e = lattice.link[b];
       if (lattice.value[e] == trie::kNoValue) continue;
       const uint32_t id = lattice.value[e];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
-      *needs_unknown = BestPathWithoutSpecials(model_, split, split_start_, lattice);
+      *needs_unknown = unigram::BestPathWithoutSpecials(model_, split, split_start_, lattice);
       return RANKFEED_OK;
     }
     return RANKFEED_OK;

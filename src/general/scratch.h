@@ -7,8 +7,8 @@
 
 #include "base/layout.h"
 #include "general/added_tokens.h"
-#include "general/best_path.h"
 #include "image/model.h"
+#include "models/unigram/best_path.h"
 
 namespace rankfeed::general {
 
@@ -21,6 +21,12 @@ struct Parting {
   const void* cuts = nullptr;
   bool keeps_separator = false;
   bool carries_score = false;  // the score of a part goes on in the next one
+};
+
+// Of a text that comes in parts, whose best path passes between them: the score up to a part, and
+// after it. A whole text begins at 0.
+struct CarriedScore {
+  double before = 0, after = 0;
 };
 
 // What the general path works in: arrays that hold one stretch, or one part of a stretch that can
@@ -43,7 +49,7 @@ struct Scratch {
   // Piece boundaries found by the pre-tokenizer, for pipelines that need them all at once.
   uint32_t* split_begin = nullptr;
   uint32_t* split_end = nullptr;
-  Lattice lattice = {};
+  unigram::ScoreLattice lattice = {};
   AddedTokenFilter added;
   Parting parting;
 

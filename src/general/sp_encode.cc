@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "general/best_path.h"
 #include "models/bpe/word.h"
+#include "models/unigram/best_path.h"
 
 namespace rankfeed::general {
 namespace {
@@ -87,14 +87,15 @@ class PathReader {
   std::string_view text_;
   const uint32_t* origin_;
   uint32_t text_end_, base_;
-  const Lattice& lattice_;
+  const unigram::ScoreLattice& lattice_;
   bool byte_fallback_;
 };
 
 // Of a BPE model (bpe_model.cc): the path of the tokens that the symbols of a text merge to, which are
 // user-defined symbols, the longest one at each place, and characters. False if they are more than `room`,
 // for which lattice.best has Merger::kWorkPerSymbol elements each.
-bool MergedPath(const Model& model, std::string_view text, uint32_t room, const Lattice& lattice) {
+bool MergedPath(const Model& model, std::string_view text, uint32_t room,
+                const unigram::ScoreLattice& lattice) {
   constexpr uint32_t kUnknown = image::kMaxMergeIds;  // no id
   const normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model);
   const bpe::Words words(model);
@@ -138,7 +139,7 @@ rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::stri
   if (model.bpe()) {
     if (!MergedPath(model, view, scratch.word_capacity, scratch.lattice)) return RANKFEED_E_LIMIT;
   } else if (!view.empty()) {
-    BestPathSentencePiece(model, view, score->before, scratch.lattice);
+    unigram::BestPathSentencePiece(model, view, score->before, scratch.lattice);
   }
   score->after = view.empty() ? score->before : scratch.lattice.best[view.size()];
   const PathReader reader(model, scratch, normalized, base, with_offsets);

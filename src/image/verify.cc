@@ -67,7 +67,7 @@ class Verifier {
     Require(c.parity <= RANKFEED_PARITY_SENTENCEPIECE, SectionId::kConfig);
     // Ids are int32_t in the C API.
     Require(c.id_count < 0x7fffffff, SectionId::kConfig);
-    // general/best_path.h steps at most max_piece_chars characters and needs one,
+    // models/unigram/best_path.h steps at most max_piece_chars characters and needs one,
     // normalize/sp_normalize.cc as many bytes.
     Require(c.max_piece_chars > 0 && c.max_piece_chars <= c.max_piece_bytes, SectionId::kConfig);
     Require(c.max_piece_bytes <= kMaxStringBytes, SectionId::kConfig);
@@ -266,7 +266,7 @@ class Verifier {
   }
 
   // A switch over the elements of a part knows no others, and reads arguments without a look
-  // (normalize/normalize.cc, general/hf_pretokenize.cc, hf_decode.cc); an empty text would be found
+  // (normalize/normalize.cc, split/pretokenize.cc, hf_decode.cc); an empty text would be found
   // everywhere; a step whose tables are missing would read through null.
   void StepList(SectionId section, Part part, std::span<const Step> steps) {
     Require(steps.size() <= 256, section);

@@ -9,7 +9,7 @@
 
 #include "base/token_sink.h"
 #include "general/added_tokens.h"
-#include "general/best_path.h"
+#include "general/scratch.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 

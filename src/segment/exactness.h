@@ -19,13 +19,13 @@
 // Scores above 0 have costs too (builder/automaton.cc): a cost is at least the magnitude of its
 // score.
 //
-// Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
-// best in the end, has passed kRebaseBeyond. What a segment adds to the score after that place is
-// known only to the reference's own search, so there no segment may be settled. Bounds are counted
-// in 64/85 of a score unit: kRebasedBelow, the greatest exponent, stands for a score of 98,689.
-// The 1,311 up to the threshold are for the way inside of a segment, as a position that is not on
-// the best path lies below the best one's by one unknown character per character at most; segments
-// of so many characters that this may be more add the rest too.
+// Rebased sums (models/unigram/arithmetic.h, Rebase) start anew where a path, also one that is not
+// the best in the end, has passed kRebaseBeyond. What a segment adds to the score after that place
+// is known only to the reference's own search, so there no segment may be settled. Bounds are
+// counted in 64/85 of a score unit: kRebasedBelow, the greatest exponent, stands for a score of
+// 98,689. The 1,311 up to the threshold are for the way inside of a segment, as a position that is
+// not on the best path lies below the best one's by one unknown character per character at most;
+// segments of so many characters that this may be more add the rest too.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +33,12 @@
 #include <cmath>
 #include <cstdint>
 
-#include "general/arithmetic.h"
 #include "image/model.h"
+#include "models/unigram/arithmetic.h"
 
 namespace rankfeed::segment {
 
-// What the sums of a reference are (general/arithmetic.h).
+// What the sums of a reference are (arithmetic.h).
 enum class ScoreSums : uint8_t { kFloat64Words, kFloat64, kFloat32, kFloat32Rebased };
 
 // A Metaspace that splits is what makes words of a HuggingFace pipeline on the fast road.
@@ -82,7 +82,7 @@ class ExactnessRule {
         margin_exponent_(unit_exponent_ + (sums <= ScoreSums::kFloat64 ? 53 : 24)) {
     if (sums != ScoreSums::kFloat32Rebased) return;
     constexpr double kScale = double{kBoundFactor} / (1 << kBoundShift);
-    constexpr double kLeft = general::kRebaseBeyond - (1 << kRebasedBelow) / kScale;
+    constexpr double kLeft = unigram::kRebaseBeyond - (1 << kRebasedBelow) / kScale;
     static_assert(kLeft > 1300);
     free_chars_ = static_cast<uint32_t>(std::min(kLeft / -unk_score, 4096.0));
     // Any greater bound than kMaxScoreBound is as good as that.

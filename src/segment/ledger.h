@@ -12,9 +12,8 @@
 
 #include "base/layout.h"
 #include "base/token_sink.h"
-#include "general/best_path.h"
-#include "general/scratch.h"
 #include "image/model.h"
+#include "models/unigram/best_path.h"
 #include "rankfeed/encode.h"
 #include "segment/exactness.h"
 #include "segment/lattice.h"
@@ -30,10 +29,10 @@ struct FusedUnknown {
 struct LedgerScratch {
   static constexpr uint32_t kMaxFused = 128;  // between two searches
   FusedUnknown* fused = nullptr;
-  general::Lattice lattice = {};  // of a span; carved after all that most texts touch
+  unigram::ScoreLattice lattice = {};  // of a span; carved after all that most texts touch
   // Most spans are short: theirs is all in one place.
   static constexpr uint32_t kFewCodes = 63;
-  general::Lattice few = {};
+  unigram::ScoreLattice few = {};
 
   void Carve(Layout& layout) {
     few.Carve(layout, kFewCodes);
@@ -97,7 +96,7 @@ class ScoreLedger {
   bool CatchUp(const TokenSink& sink);
   template <class Arithmetic>
   bool CatchUpAs(const TokenSink& sink);
-  bool Push(const general::Lattice& lattice, uint32_t size, TokenSink& sink) const;
+  bool Push(const unigram::ScoreLattice& lattice, uint32_t size, TokenSink& sink) const;
 
   const Model& model_;
   const ExactnessRule& rule_;

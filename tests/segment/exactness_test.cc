@@ -11,13 +11,13 @@
 #include <random>
 #include <set>
 
+#include "base/utf8.h"
 #include "image/model.h"
 #include "reference/sp_from_proto.h"
-#include "support/sanitizers.h"
-#include "base/utf8.h"
-#include "segment/exactness.h"
 #include "segment/engine.h"
+#include "segment/exactness.h"
 #include "segment/word_forms.h"
+#include "support/sanitizers.h"
 
 namespace rankfeed {
 namespace {
@@ -119,8 +119,8 @@ TEST(Exactness, WeightsOfRebasedSumsLeaveRoomForTheWayInside) {
               rule.Make(static_cast<uint64_t>(-score / kUnit), rule.most_margin(), 1, chars);
           const uint64_t sum = rule.Accumulated(before) + info.score_bound;
           if (sum >> info.exact_below != 0) continue;  // not settled
-          EXPECT_LT(-before - unk * chars, general::kRebaseBeyond) << unk << " " << chars;
-          EXPECT_LT(-before - score, general::kRebaseBeyond) << score << " " << before;
+          EXPECT_LT(-before - unk * chars, unigram::kRebaseBeyond) << unk << " " << chars;
+          EXPECT_LT(-before - score, unigram::kRebaseBeyond) << score << " " << before;
         }
       }
     }

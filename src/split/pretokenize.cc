@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// general/hf_pretokenize.cc: see hf_pretokenize.h.
-#include "general/hf_pretokenize.h"
+// split/pretokenize.cc: see pretokenize.h.
+#include "split/pretokenize.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "split/pattern.h"
 #include "unicode/properties.h"
 
-namespace rankfeed::general {
+namespace rankfeed::split {
 namespace {
 
 using image::SplitBehavior;
@@ -264,4 +264,4 @@ rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, Spl
   return RANKFEED_OK;
 }
 
-}  // namespace rankfeed::general
+}  // namespace rankfeed::split

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// general/arithmetic.h: how the references sum, compare and store scores; all that their searches
-// differ in. Scores are kept as double; where a reference stores a float, the value is one.
+// models/unigram/arithmetic.h: how the references sum, compare and store scores; all that their
+// searches differ in. Scores are kept as double, also where a reference stores a float.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
-namespace rankfeed::general {
+namespace rankfeed::unigram {
 
 // models/unigram/model.rs (tokenizers 0.23.2): float64 throughout.
 struct HuggingFaceArithmetic {
@@ -82,4 +82,4 @@ void Rebase(double* best, uint32_t begin, uint32_t frontier, const Reached& reac
   }
 }
 
-}  // namespace rankfeed::general
+}  // namespace rankfeed::unigram

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The search of general/best_path.h against the plain definition of it: all scores, all links, in
-// the arithmetic of each reference, over vocabularies that hold runs of many lengths and texts that
-// consist of runs, so that ties are frequent and scores pass the threshold where they are rebased.
+// The search of models/unigram/best_path.h against the plain definition of it: all scores, all
+// links, in the arithmetic of each reference, over vocabularies that hold runs of many lengths and
+// texts that consist of runs, so that ties are frequent and scores pass the threshold where they
+// are rebased.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -9,17 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "general/best_path.h"
 #include "general/sp_engine.h"
 #include "general/sp_model_proto.h"
+#include "models/unigram/best_path.h"
 
-namespace rankfeed::general {
+namespace rankfeed::unigram {
 namespace {
 
-// Places of a search, as Lattice has them.
+// Places of a search, as ScoreLattice has them.
 struct Nodes {
   explicit Nodes(size_t size) : best(size + 1), link(size + 1), value(size + 1) {}
-  Lattice lattice() { return {best.data(), link.data(), value.data()}; }
+  ScoreLattice lattice() { return {best.data(), link.data(), value.data()}; }
   std::vector<double> best;
   std::vector<uint32_t> link, value;
 };
@@ -192,4 +193,4 @@ TEST(BestPath, TheSearchIsThePlainOne) {
 }
 
 }  // namespace
-}  // namespace rankfeed::general
+}  // namespace rankfeed::unigram

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// general/hf_pretokenize.h: cuts a normalized text into the splits the model sees one by one
+// split/pretokenize.h: cuts a normalized text into the splits the model sees one by one
 // (tokenizers 0.23.2, pre_tokenizers/*.rs and NormalizedString::split).
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "normalize/normalize.h"
 #include "rankfeed/status.h"
 
-namespace rankfeed::general {
+namespace rankfeed::split {
 
 // Splits in text order. A split is a byte range of the current text, or an added token: then begin
 // is the place of its mark, with kTokenSplit, and end is the token's id.
@@ -49,4 +49,4 @@ struct SplitList {
 rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, SplitList* splits,
                             SplitList* spare);
 
-}  // namespace rankfeed::general
+}  // namespace rankfeed::split

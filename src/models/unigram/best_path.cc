@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// general/best_path.cc: the search of best_path.h over texts, for each reference.
-#include "general/best_path.h"
+// models/unigram/best_path.cc: the search of best_path.h over texts, for each reference.
+#include "models/unigram/best_path.h"
 
-namespace rankfeed::general {
+namespace rankfeed::unigram {
 
 bool BestPathHuggingFace(const Model& model, std::string_view text, double start,
-                         const Lattice& lattice) {
+                         const ScoreLattice& lattice) {
   return FindBestPath<HuggingFaceArithmetic>(model, TextChars{model.codes, text}, start, lattice);
 }
 
 bool BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
-                             const Lattice& lattice) {
+                             const ScoreLattice& lattice) {
   return FindBestPath<HuggingFaceArithmetic, false>(model, TextChars{model.codes, text}, start,
                                                     lattice);
 }
 
 void BestPathSentencePiece(const Model& model, std::string_view text, double start,
-                           const Lattice& lattice) {
+                           const ScoreLattice& lattice) {
   if (model.sentencepiece_0_2_1()) {
     FindBestPath<SentencePiece021Arithmetic>(model, TextChars{model.codes, text}, start, lattice);
   } else {
@@ -24,4 +24,4 @@ void BestPathSentencePiece(const Model& model, std::string_view text, double sta
   }
 }
 
-}  // namespace rankfeed::general
+}  // namespace rankfeed::unigram

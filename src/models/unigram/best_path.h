@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// general/best_path.h: the references' own search, a forward dynamic program in their arithmetic.
-// Exactness lives here: the fast road is tested against it, and asks it where a margin does not
-// settle a segment.
+// models/unigram/best_path.h: the references' own search, a forward dynamic program in their
+// arithmetic. Exactness lives here: the fast road is tested against it, and asks it where a margin
+// does not settle a segment.
 //
 // From every reachable position the trie yields, shortest first, all pieces that begin there. A
 // position is reachable from the left by construction: when no piece covers exactly the first
@@ -16,13 +16,13 @@
 
 #include "base/layout.h"
 #include "base/utf8.h"
-#include "general/arithmetic.h"
 #include "image/model.h"
+#include "models/unigram/arithmetic.h"
 
-namespace rankfeed::general {
+namespace rankfeed::unigram {
 
 // Arrays of at least size + 1 entries, indexed by place: a byte of a text, or a code of several.
-struct Lattice {
+struct ScoreLattice {
   double* best;
   uint32_t* link;
   uint32_t* value;
@@ -93,7 +93,7 @@ template <class Arithmetic, bool kSpecials>
 class PathFinder {
  public:
   // count: characters, whose codes are in lattice.link.
-  PathFinder(const Model& model, const Lattice& lattice, uint32_t count)
+  PathFinder(const Model& model, const ScoreLattice& lattice, uint32_t count)
       : model_(model),
         pieces_(model.pieces),
         scores_(model.scores.data()),
@@ -201,7 +201,8 @@ class PathFinder {
 
 // Whether the search needed an unknown id where the model has none; it has a path all the same.
 template <class Arithmetic, bool kSpecials = true, class Chars>
-bool FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
+bool FindBestPath(const Model& model, const Chars& chars, double start,
+                  const ScoreLattice& lattice) {
   PathFinder<Arithmetic, kSpecials> finder(model, lattice, chars.PutCodes(lattice.link));
   finder.Run(start);
   const bool needs_unknown = model.config->unk_id == image::kNoId && finder.NeedsUnknown();
@@ -209,26 +210,20 @@ bool FindBestPath(const Model& model, const Chars& chars, double start, const La
   return needs_unknown;
 }
 
-// Of a text that comes in parts, whose best path passes between them: the score up to a part, and
-// after it. A whole text begins at 0.
-struct CarriedScore {
-  double before = 0, after = 0;
-};
-
 // The searches of the references, from the score `start`.
 
 // HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a
 // candidate replaces only if strictly greater, so the earlier start wins a tie. As FindBestPath.
 bool BestPathHuggingFace(const Model& model, std::string_view text, double start,
-                         const Lattice& lattice);
+                         const ScoreLattice& lattice);
 
 // The same without the pieces that are special tokens.
 bool BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
-                             const Lattice& lattice);
+                             const ScoreLattice& lattice);
 
 // SentencePiece, unigram_model.cc EncodeOptimized, by the arithmetic of the releases that the model
-// is compiled for (general/arithmetic.h).
+// is compiled for (arithmetic.h).
 void BestPathSentencePiece(const Model& model, std::string_view text, double start,
-                           const Lattice& lattice);
+                           const ScoreLattice& lattice);
 
-}  // namespace rankfeed::general
+}  // namespace rankfeed::unigram
