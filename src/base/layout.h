@@ -11,6 +11,11 @@
 
 namespace rankfeed {
 
+// So many elements beyond the last one may be read or written in every array of the fast road:
+// vector loops take eight or sixteen at a time whether there are as many or not, and a search
+// fetches the states of codes that far ahead.
+inline constexpr uint32_t kVectorSlack = 48;
+
 class Layout {
  public:
   // Measures (base == nullptr) or carves. base must be aligned to kAlignment.

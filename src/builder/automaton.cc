@@ -40,7 +40,7 @@ class Build {
  private:
   // Scores above 0 are lifted below it, by as much for each character: that is the same for all
   // paths over a span. By twice as much as it takes, so that a cost is no less than its score's
-  // magnitude, which bounds are made of (segment/exactness.h).
+  // magnitude, which bounds are made of (models/unigram/exactness.h).
   uint64_t Cost(double score, uint32_t chars) const {
     return static_cast<uint64_t>(std::llround((lift_ * chars - score) / out_.cost_unit));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // builder/automaton.h: the pieces as an Aho-Corasick automaton with the lattice's edges, for
-// the search of segment/search.h.
+// the search of models/unigram/search.h.
 //
 // Aho and Corasick (1975): each state is a beginning of some piece; `fail` leads to the longest
 // proper suffix of it that is one too. The pieces that end at a place of a text are those on the

@@ -11,8 +11,9 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "models/model.h"
+#include "segment/kernels/kernels.h"
 #include "segment/key.h"
-#include "segment/search.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -37,12 +38,12 @@ class PathFinder {
     search_.Carve(carve);
   }
 
-  segment::Path Solve(std::span<const uint16_t> codes, bool word_start) {
+  unigram::Path Solve(std::span<const uint16_t> codes, bool word_start) {
     search_.Clear();
-    uint16_t padded[image::kMaxSegmentPieceChars + segment::kVectorSlack] = {};
+    uint16_t padded[image::kMaxSegmentPieceChars + kVectorSlack] = {};
     std::copy(codes.begin(), codes.end(), padded);
     search_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
-    const segment::ExactnessRule rule(model_, config_.cost_unit);
+    const unigram::ExactnessRule rule(model_, config_.cost_unit);
     search_.Solve(model_, kernels_, rule);
     return search_.path(0);
   }
@@ -54,8 +55,8 @@ class PathFinder {
  private:
   Model model_;
   image::SegmentConfig config_{};
-  const segment::KernelTable& kernels_ = *segment::KernelsOf(segment::ChosenIsa());
-  segment::PathSearch search_;
+  const unigram::SearchKernels& kernels_ = segment::KernelsOf(segment::ChosenIsa())->search;
+  unigram::PathSearch search_;
   std::vector<unsigned char> memory_;
 };
 
@@ -151,7 +152,7 @@ SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbo
     const std::span<const uint16_t> raw = std::span(codes).subspan(word ? 1 : 0);
     text.clear();
     if (!Spell(raw, neighbours, characters, &text)) continue;
-    const segment::Path path = finder.Solve(codes, word);
+    const unigram::Path path = finder.Solve(codes, word);
     if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
     const auto size = static_cast<uint32_t>(text.size());
     const auto key =
@@ -169,7 +170,7 @@ SpanTable MakeSpanTable(const Model& model, const PieceNeighbours& neighbours,
   PathFinder finder(model, automaton);
   const auto find = [&](std::span<const uint16_t> codes) {
     image::SpanEntry span{};
-    const segment::Path path =
+    const unigram::Path path =
         finder.Solve(codes, neighbours.code_point[codes[0]] == WordStart(model));
     if (path.flags != 0 || path.info.exact_below == 0) return span;
     span.codes = codes[0] | (codes.size() > 1 ? uint32_t{codes[1]} << 16 : 0);

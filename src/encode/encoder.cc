@@ -38,7 +38,7 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   cuts.emplace(of, general.added, *normalized_tokens);
   if (cuts->any()) {
     general.parting = {segment::Cuts::PartBytes, &*cuts, cuts->keeps_separator(),
-                       segment::ScoreSumsOf(of) != segment::ScoreSums::kFloat64Words};
+                       unigram::ScoreSumsOf(of) != unigram::ScoreSums::kFloat64Words};
   }
   const bool trims = of.has(image::kTrimOffsets) && (of.unigram() || of.has(image::kTrimKeepsPrefix));
   fast_offsets = !trims && (of.segment.config->rules & image::kNoOffsets) == 0;

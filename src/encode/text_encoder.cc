@@ -63,7 +63,7 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 
 rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
                                         general::CarriedScore* score, TokenSink& sink) const {
-  const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
+  const bool goes_on = unigram::ScoreSumsOf(model_) != unigram::ScoreSums::kFloat64Words;
   segment::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
   const Around& around = encoder_.around;
   if (specials() && first) all.before = {around.before, around.before_count};

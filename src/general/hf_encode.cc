@@ -299,7 +299,9 @@ class Encoder {
     if (model_.bpe()) return Merged(begin, end);
     const std::string_view split = buffers_.in().view(begin, end);
     const unigram::ScoreLattice& lattice = scratch_.lattice;
-    bool needs_unknown = unigram::BestPathHuggingFace(model_, split, split_start_, lattice);
+    const unigram::TextChars chars{model_.codes, split};
+    bool needs_unknown = unigram::FindBestPath<unigram::HuggingFaceArithmetic>(
+        model_, chars, split_start_, lattice);
     if (escape_special_ || refuse_special_) {
       if (const rankfeed_status status = GuardPath(begin, end, &needs_unknown)) return status;
     }
@@ -331,7 +333,8 @@ class Encoder {
       const uint32_t id = lattice.value[e];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
-      *needs_unknown = unigram::BestPathWithoutSpecials(model_, split, split_start_, lattice);
+      *needs_unknown = unigram::FindBestPath<unigram::HuggingFaceArithmetic, false>(
+          model_, unigram::TextChars{model_.codes, split}, split_start_, lattice);
       return RANKFEED_OK;
     }
     return RANKFEED_OK;

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "models/bpe/word.h"
 #include "models/unigram/best_path.h"
+#include "models/unigram/exactness.h"
 
 namespace rankfeed::general {
 namespace {
@@ -139,7 +140,10 @@ rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::stri
   if (model.bpe()) {
     if (!MergedPath(model, view, scratch.word_capacity, scratch.lattice)) return RANKFEED_E_LIMIT;
   } else if (!view.empty()) {
-    unigram::BestPathSentencePiece(model, view, score->before, scratch.lattice);
+    const unigram::TextChars chars{model.codes, view};
+    unigram::WithArithmetic(unigram::ScoreSumsOf(model), [&](auto arithmetic) {
+      unigram::FindBestPath<decltype(arithmetic)>(model, chars, score->before, scratch.lattice);
+    });
   }
   score->after = view.empty() ? score->before : scratch.lattice.best[view.size()];
   const PathReader reader(model, scratch, normalized, base, with_offsets);

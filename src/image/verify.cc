@@ -363,7 +363,7 @@ class Verifier {
            (EdgeCost(edge) <= kMaxCost && (id < m_.config->id_count || id >= kEdgeLiteral));
   }
 
-  // segment/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
+  // unigram/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
   // kMaxCostUnit, and no score is further from 0 than kMaxCost. Finite, as NaN compares with
   // nothing.
   void Scores() {

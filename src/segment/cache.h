@@ -11,12 +11,13 @@
 #include <cstring>
 
 #include "base/layout.h"
+#include "models/model.h"
 #include "segment/key.h"
 
 namespace rankfeed::segment {
 
 union alignas(64) CacheLine {
-  static constexpr uint32_t kMaxIds = 6;
+  static constexpr uint32_t kMaxIds = Found::kMaxIds;
   // In the tag of a long entry, so that the two kinds are never taken for each other.
   static constexpr uint64_t kLongTag = 0x40;
 

@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "image/fast_road.h"
-#include "segment/exactness.h"
+#include "models/model.h"
 #include "segment/spans.h"
 #include "unicode/properties.h"
 
@@ -27,7 +27,7 @@ const char* ObstacleOf(const Model& model) {
     return model.huggingface() ? "normalizer, Strip, with a Metaspace that is not \"always\""
                                : "add_dummy_prefix=false and remove_extra_whitespaces=true";
   }
-  if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return nullptr;
+  if (unigram::ScoreSumsOf(model) == unigram::ScoreSums::kFloat64Words) return nullptr;
   // Unknown characters on both sides would be one token if U+2581 were unknown too.
   const bool known = model.IsPieceCode(model.segment.config->space_code);
   return known ? nullptr : image::FastRoadReasonName(image::FastRoadReason::kMetaspaceNoPiece);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/utf8.h"
+#include "segment/kernels/kernels.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::segment {
@@ -31,7 +32,7 @@ bool SpanDecoder::IsDirect(const char* text) const {
 }
 
 void SpanDecoder::Scratch::Carve(Layout& layout) {
-  constexpr uint32_t kSpans = PathSearch::kCapacity + 1 + kVectorSlack;
+  constexpr uint32_t kSpans = unigram::PathSearch::kCapacity + 1 + kVectorSlack;
   paths.Carve(layout, kSpans);
   codes = layout.Take<uint16_t>(kSpans);
   begins = layout.Take<uint16_t>(kSpans);
@@ -43,7 +44,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
     : model_(model),
       tables_(model.segment),
       kernels_(kernels),
-      paths_(model, kernels, scratch.paths),
+      paths_(model, kernels.search, scratch.paths),
       search_(scratch.paths.search),
       reader_(model, normalized_tokens, scratch.reader),
       groups_(reader_.groups()),
@@ -98,8 +99,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
                            !run_.trailing_space && !run_.depends &&
                            run_.Codes(first).size() <= kMaxSegmentCodes;
     decoded[done++] = {static_cast<uint16_t>(i),
-                       static_cast<uint16_t>(SpanPaths::kFirstOfRuns + first),
-                       static_cast<uint16_t>(SpanPaths::kFirstOfRuns + run_.count),
+                       static_cast<uint16_t>(unigram::SpanPaths::kFirstOfRuns + first),
+                       static_cast<uint16_t>(unigram::SpanPaths::kFirstOfRuns + run_.count),
                        cacheable,
                        run_.trailing_space,
                        run_.word_first};
@@ -122,7 +123,7 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
       .size = search_.size(),
       .count = search_.count(),
       .size_limit = std::max(search_.room() - run_.size - run_.count, kRoom) - kRoom,
-      .count_limit = PathSearch::kMaxSpans - 2,
+      .count_limit = unigram::PathSearch::kMaxSpans - 2,
       .metaspace = run_.metaspace};
   const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,
                                               look_up.miss_count() - first, &to);

@@ -17,11 +17,11 @@
 
 #include "base/utf8.h"
 #include "image/model.h"
+#include "models/model.h"
 #include "rankfeed/encode.h"
 #include "segment/group_reader.h"
 #include "segment/look_up.h"
 #include "segment/queue.h"
-#include "segment/span_paths.h"
 #include "segment/span_writer.h"
 #include "segment/spans.h"
 
@@ -61,7 +61,7 @@ class SpanDecoder {
   static constexpr uint32_t kMaxSegmentCodes = image::kMaxExpansionCodes * sizeof(SegmentKey);
 
   struct Scratch {
-    SpanPaths::Scratch paths;
+    unigram::SpanPaths::Scratch paths;
     GroupReader::Scratch reader;
     uint16_t* codes = nullptr;  // of the spans that are not short ones
     uint16_t* begins = nullptr;
@@ -86,8 +86,8 @@ class SpanDecoder {
   uint32_t search_room() const { return search_.room(); }
 
   // Finds the best paths of everything decoded, which paths() has then.
-  void Solve(const ExactnessRule& rule) { paths_.Solve(run_, cjk_codes_, rule); }
-  const SpanPaths& paths() const { return paths_; }
+  void Solve(const unigram::ExactnessRule& rule) { paths_.Solve(run_, cjk_codes_, rule); }
+  const unigram::SpanPaths& paths() const { return paths_; }
 
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
   // kMaxSegmentCodes at most, 0 if it is too long for that or to be normalized as a whole. What was
@@ -128,8 +128,8 @@ class SpanDecoder {
   const Model& model_;
   const SegmentTables& tables_;
   const KernelTable& kernels_;
-  SpanPaths paths_;
-  PathSearch& search_;
+  unigram::SpanPaths paths_;
+  unigram::PathSearch& search_;
   GroupReader reader_;
   const CharacterGroups& groups_;
   const bool leaves_nothing_;  // what vanishes at the begin of a segment may not be known

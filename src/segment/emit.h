@@ -11,9 +11,9 @@
 #include <variant>
 
 #include "base/token_sink.h"
+#include "models/model.h"
 #include "segment/decode.h"
 #include "segment/kernels/kernels.h"
-#include "segment/ledger.h"
 #include "segment/look_up.h"
 #include "segment/offsets.h"
 #include "segment/signs.h"
@@ -22,7 +22,7 @@
 namespace rankfeed::segment {
 
 struct EmitScratch {
-  LedgerScratch ledger;
+  unigram::LedgerScratch ledger;
   uint16_t* codes = nullptr;  // of one segment
   void Carve(Layout& layout) {
     codes = layout.Take<uint16_t>(SpanDecoder::kMaxSegmentCodes);
@@ -32,7 +32,7 @@ struct EmitScratch {
 
 class Emitter {
  public:
-  Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
+  Emitter(const Model& model, const KernelTable& kernels, const unigram::ExactnessRule& rule,
           const SpanDecoder& decoder, const LookUp& look_up, const EmitScratch& scratch)
       : model_(model),
         kernels_(kernels),
@@ -41,7 +41,7 @@ class Emitter {
         look_up_(look_up),
         scratch_(scratch),
         found_(look_up.found()),
-        leaves_(Path::Leaves(model.has(image::kByteFallback))),
+        leaves_(unigram::Path::Leaves(model.has(image::kByteFallback))),
         signs_(model),
         ledger_(model, rule, scratch.ledger),
         places_(model.huggingface() ? Places(std::in_place_type<Offsets>, model)
@@ -300,9 +300,9 @@ class Emitter {
 
   // A span whose path is not kept, as it has too many ids or unknown tokens, or was not searched.
   rankfeed_reason EmitPath(uint32_t span) {
-    const Path* const searched = spans_.path(span);
+    const unigram::Path* const searched = spans_.path(span);
     if (searched == nullptr) return ledger_.Search(spans_.codes(span), *sink_);
-    const Path& path = *searched;
+    const unigram::Path& path = *searched;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
     if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, *sink_)) {
@@ -328,7 +328,7 @@ class Emitter {
   const Model& model_;
   const KernelTable& kernels_;
   const SpanDecoder& decoder_;
-  const SpanPaths& spans_;
+  const unigram::SpanPaths& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch
@@ -336,7 +336,7 @@ class Emitter {
   const Signs signs_;
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
   ByteSet separators_ = {};
-  ScoreLedger ledger_;
+  unigram::ScoreLedger ledger_;
   Places places_;
   bool wants_offsets_ = false;
   bool goes_on_ = false;        // the last segment was written in part

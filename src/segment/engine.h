@@ -70,8 +70,8 @@ struct Scratch {
     spans.Carve(layout);
     emit.Carve(layout);
     queue.Carve(layout);
-    emit.ledger.lattice.Carve(layout,
-                              std::max(PathSearch::kCapacity, SpanDecoder::kMaxSegmentCodes));
+    emit.ledger.lattice.Carve(
+        layout, std::max(unigram::PathSearch::kCapacity, SpanDecoder::kMaxSegmentCodes));
   }
 };
 
@@ -106,7 +106,7 @@ class Engine {
                           general::CarriedScore* score);
 
   const Model& model_;
-  const ExactnessRule rule_;
+  const unigram::ExactnessRule rule_;
   const bool keeps_separator_;  // Cuts::keeps_separator
   const ByteClasses classes_;
   SegmentQueue queue_;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "models/model.h"
 #include "segment/kernels/kernels.h"
-#include "segment/span_paths.h"
 
 namespace rankfeed::segment {
 
@@ -74,7 +74,7 @@ void LookUp::ForgetRepeats(uint32_t k) {
   std::sort(misses + k + 1, misses + miss_count_);
 }
 
-void LookUp::Resolve(const SpanPaths& spans, uint32_t end) {
+void LookUp::Resolve(const unigram::SpanPaths& spans, uint32_t end) {
   // Copies: for all the compiler knows what is stored below is what the members point to.
   Found* const all = scratch_.batch.found;
   Decoded* const decoded = scratch_.decoded;

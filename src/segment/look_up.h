@@ -13,20 +13,13 @@
 
 #include "base/layout.h"
 #include "image/format.h"
+#include "models/model.h"
 #include "segment/cache.h"
 #include "segment/key.h"
 #include "segment/queue.h"
 #include "segment/spans.h"
 
 namespace rankfeed::segment {
-
-// What a look-up found for a segment or a span.
-struct Found {
-  const int32_t* ids;  // CacheLine::kMaxIds may be read
-  int32_t id;          // a place for a single one
-  image::PathInfo info;
-};
-static_assert(sizeof(Found) == 16);
 
 // A segment that is the same as one before it in the batch.
 struct Repeat {
@@ -54,8 +47,6 @@ struct LookUpBatch {
 
 // Where find_repeats remembers segments, by their hashes.
 inline constexpr uint32_t kRepeatSlots = 512;
-
-class SpanPaths;
 
 class LookUp {
  public:
@@ -107,7 +98,7 @@ class LookUp {
 
   // After a search. Misses that are like segments of the tables now are found, repeats before
   // segment `end` what the segments are that they repeat; decoded() is left with what is neither.
-  void Resolve(const SpanPaths& spans, uint32_t end);
+  void Resolve(const unigram::SpanPaths& spans, uint32_t end);
   // Keeps what was resolved in the cache. Ids of the batch are void then.
   void Insert();
 

@@ -20,7 +20,6 @@
 #include "image/model.h"
 #include "segment/segments.h"
 #include "segment/signs.h"
-#include "segment/slack.h"
 #include "segment/split_scan.h"
 
 namespace rankfeed::segment {

@@ -5,18 +5,11 @@
 namespace rankfeed::segment {
 
 SpanWriter::SpanWriter(const Model& model, uint16_t* codes_of_batch, uint16_t* begins_of_batch)
-    : RunDecode{.basic = model.segment.char_info.data,
-                .direct = model.segment.direct_codes.data(),
-                .pairs = model.segment.spanned_pairs.data(),
-                .expansions = model.segment.expansions.data(),
-                .codes = codes_of_batch,
-                .begins = begins_of_batch,
-                .size = 0,
-                .count = 0,
-                .size_limit = 0,
-                .previous = 0,
-                .end = nullptr,
-                .readable = nullptr},
+    : RunDecode{{codes_of_batch, begins_of_batch, 0, 0},
+                model.segment.char_info.data,
+                model.segment.direct_codes.data(),
+                model.segment.spanned_pairs.data(),
+                model.segment.expansions.data()},
       signs(model),
       metaspace(static_cast<uint16_t>(model.segment.config->space_code)),
       every_space((model.segment.config->rules & image::kEverySpaceIsWord) != 0),

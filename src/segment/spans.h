@@ -7,20 +7,14 @@
 #include <cstring>
 #include <span>
 
+#include "base/layout.h"
 #include "base/utf8.h"
 #include "image/model.h"
+#include "models/model.h"
 #include "segment/key.h"
-#include "segment/slack.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::segment {
-
-// Codes [begin, end) that have a best path of their own. In front of a search they are followed by
-// a 0.
-struct Span {
-  uint16_t begin, end;
-  bool word_start;  // begins with U+2581, and more codes follow it
-};
 
 // What a segment was decoded to: spans [first, last), by their numbers in SpanPaths.
 struct Decoded {
@@ -52,7 +46,7 @@ struct ShortDecode {
 
   const uint32_t* basic;  // image::CharInfo by code point, of the first 65,536
   uint16_t* codes;
-  Span* spans;
+  unigram::Span* spans;
   Decoded* decoded;      // one for each segment done
   uint32_t size, count;  // of codes and spans, moved on
   uint32_t size_limit, count_limit;
@@ -72,8 +66,8 @@ inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start
 }
 
 // Where other segments are decoded to: spans that lie one after the other, and the one that is
-// open. A U+2581 begins a span wherever it stands. One code more than size is read.
-struct RunDecode {
+// open after them. A U+2581 begins a span wherever it stands.
+struct RunDecode : unigram::SpanList {
   // In most scripts spans are cut from this length on: shorter ones gain nothing, and the pieces'
   // own cuts in alphabetic words would only make more of them.
   static constexpr uint32_t kCutFrom = 40;
@@ -82,18 +76,12 @@ struct RunDecode {
   const uint16_t* direct;      // SegmentTables::direct_codes
   const uint64_t* pairs;       // SegmentTables::spanned_pairs
   const uint16_t* expansions;  // SegmentTables::expansions
-  uint16_t* codes;
-  uint16_t* begins;      // of spans, and of the open one after them
-  uint32_t size, count;  // of codes and spans
-  uint32_t size_limit;
-  uint32_t previous;     // CharInfo of the last character
-  const char* end;       // of the segment
-  const char* readable;  // four bytes can be read at places before it
+  uint32_t size_limit = 0;
+  uint32_t previous = 0;           // CharInfo of the last character
+  const char* end = nullptr;       // of the segment
+  const char* readable = nullptr;  // four bytes can be read at places before it
 
   uint32_t open() const { return begins[count]; }
-  std::span<const uint16_t> Codes(uint32_t span) const {
-    return {codes + begins[span], codes + begins[span + 1]};
-  }
   // The next code begins another span; there is at least one in this one.
   void Cut() { begins[++count] = static_cast<uint16_t>(size); }
 };
@@ -143,11 +131,5 @@ inline bool AppendExpansion(const char* text, RunDecode* to) {
   if (!utf8::IsThree(word) || c < 0x800) return false;
   return AppendExpansion(to->basic[c], to);
 }
-
-// SegmentTables::spans.
-struct SpanTable {
-  const image::SpanEntry* entries;
-  uint32_t code_count, bits;  // Config::code_count, SegmentConfig::span_bits
-};
 
 }  // namespace rankfeed::segment

@@ -14,7 +14,6 @@
 
 #include "image/model.h"
 #include "segment/segments.h"
-#include "segment/split_masks.h"
 #include "split/pattern.h"
 
 namespace rankfeed::segment {

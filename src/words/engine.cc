@@ -13,7 +13,6 @@
 namespace rankfeed::words {
 
 using segment::CacheLine;
-using segment::Found;
 using segment::SegmentRun;
 using segment::Segments;
 

@@ -20,9 +20,9 @@
 #include "base/token_sink.h"
 #include "general/scratch.h"
 #include "image/model.h"
+#include "models/model.h"
 #include "rankfeed/encode.h"
 #include "segment/call.h"
-#include "segment/exactness.h"
 #include "segment/look_up.h"
 #include "segment/queue.h"
 #include "words/merge_speller.h"
@@ -33,7 +33,7 @@ namespace rankfeed::words {
 // In PathInfo::score_bound of a segment with one id: its token covers all bytes.
 inline constexpr uint16_t kCoversAll = 1;
 // Of ids that hold always, as those of segments do here (segment::KernelTable::emit).
-inline constexpr uint8_t kHoldsAlways = segment::ExactnessRule::kAlways;
+inline constexpr uint8_t kHoldsAlways = unigram::ExactnessRule::kAlways;
 
 struct Scratch {
   segment::SegmentQueue::Scratch queue;

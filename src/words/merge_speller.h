@@ -11,7 +11,7 @@
 #include "base/token_sink.h"
 #include "base/utf8.h"
 #include "general/scratch.h"
-#include "models/bpe/word.h"
+#include "models/model.h"
 #include "segment/kernels/kernels.h"
 #include "words/speller.h"
 

@@ -10,7 +10,7 @@
 #include "base/layout.h"
 #include "base/token_sink.h"
 #include "image/model.h"
-#include "models/wordpiece/greedy.h"
+#include "models/model.h"
 
 namespace rankfeed::words {
 

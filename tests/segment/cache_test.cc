@@ -44,7 +44,7 @@ class Cache {
     const SegmentKey key = Key(word);
     segment::Keep(key, word.ids.data(), word.info, tables_.Line(key.Hash()));
   }
-  bool Find(const Kept& word, segment::Found* found) const {
+  bool Find(const Kept& word, Found* found) const {
     segment_test::LookUpMemory memory(1);
     memory.Put(0, Key(word));
     const segment::LookUpBatch& batch = memory.batch();
@@ -94,7 +94,7 @@ TEST(SegmentCache, FindsWhatWasKeptAndNothingElse) {
         Kept word = Random(random);
         const auto known = kept.find({word.text, word.word_start});
         if (known != kept.end()) word = known->second;
-        segment::Found found{};
+        Found found{};
         if (!cache.Find(word, &found)) {
           cache.Keep(word);
           kept[{word.text, word.word_start}] = word;
@@ -120,7 +120,7 @@ TEST(SegmentCache, ALineHoldsTwoShortSegmentsOrALongOne) {
       b{"bb", true, {7, 8, 9, 0, 0, 0}, {3, 9, 7}}, c{"cc", false, {7, 8, 9, 0, 0, 0}, {3, 9, 7}},
       many{"dd", false, {1, 2, 3, 4, 5, 6}, {6, 9, 7}},
       lengthy{"sixteen letters!", false, {1, 2, 3, 4, 5, 6}, {1, 9, 7}};
-  segment::Found found{};
+  Found found{};
   cache.Keep(a);
   cache.Keep(b);
   EXPECT_TRUE(cache.Find(a, &found));

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "general/sp_model_proto.h"
-#include "support/sanitizers.h"
 #include "segment/word_forms.h"
+#include "support/sanitizers.h"
 
 namespace rankfeed {
 namespace {
@@ -393,7 +393,7 @@ TEST(Decode, ShortSegmentsAreTheSameOnEveryIsa) {
       std::vector<uint32_t> first_ends;
       for (const segment::KernelTable* kernel : kernels) {
         std::vector<uint16_t> codes(kCount * (kMost + 2) + 64);
-        std::vector<segment::Span> spans(kCount);
+        std::vector<unigram::Span> spans(kCount);
         std::vector<segment::Decoded> out(kCount);
         segment::ShortDecode to{model.segment.char_info.data, codes.data(), spans.data(), out.data(), 0, 0,
                               kCount * (kMost + 2),  kCount,       1};

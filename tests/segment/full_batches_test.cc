@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-#include "segment/search.h"
+#include "models/unigram/search.h"
 #include "segment/word_forms.h"
 #include "support/sanitizers.h"
 
@@ -18,7 +18,7 @@ namespace {
 using namespace segment_test;  // NOLINT: the test's own vocabulary
 
 constexpr uint32_t kRoom = 512;
-static_assert(kRoom < segment::PathSearch::kCapacity);
+static_assert(kRoom < unigram::PathSearch::kCapacity);
 
 // An encoder of the fast road whose batches are full soon.
 Encoder MakeSmall(const rankfeed_model* model, uint32_t cache_bytes, bool offsets = false) {

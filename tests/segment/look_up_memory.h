@@ -11,7 +11,7 @@ namespace rankfeed::segment_test {
 class LookUpMemory {
  public:
   explicit LookUpMemory(uint32_t count)
-      : keys_(count + segment::kVectorSlack),
+      : keys_(count + kVectorSlack),
         hashes_(keys_.size()),
         found_(keys_.size()),
         misses_(keys_.size()) {
@@ -38,7 +38,7 @@ class LookUpMemory {
  private:
   std::vector<segment::SegmentKey> keys_;
   std::vector<uint64_t> parts_[4], hashes_;
-  std::vector<segment::Found> found_;
+  std::vector<Found> found_;
   std::vector<uint16_t> misses_;
   segment::LookUpBatch batch_;
 };

@@ -74,7 +74,7 @@ TEST(LookUp, ListsBeginsAndEnds) {
           if ((masks[k].stops & is) != 0) ends.push_back(at);
         }
       }
-      const size_t room = 64 * blocks + 1 + segment::kVectorSlack;
+      const size_t room = 64 * blocks + 1 + kVectorSlack;
       Cut got{std::vector<uint32_t>(room), std::vector<uint32_t>(room)};
       got.begins[0] = 77;
       uint32_t begin = 1, end = 0;
@@ -108,7 +108,7 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
         text.cut = RandomCut(random, static_cast<uint32_t>(text.bytes.size()));
         count += static_cast<uint32_t>(text.cut.size());
         // What lies behind the last segment is not of this text.
-        for (uint32_t i = 0; i < segment::kVectorSlack; ++i) {
+        for (uint32_t i = 0; i < kVectorSlack; ++i) {
           text.cut.begins.push_back(static_cast<uint32_t>(random()));
           text.cut.ends.push_back(static_cast<uint32_t>(random()));
         }
@@ -119,7 +119,7 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
       const segment::LookUpTables tables{table.data(), (1 << kBits) - 1, nullptr, 0};
       std::vector<SegmentKey> keys;
       for (const Text& text : texts) {
-        for (size_t i = 0; i + segment::kVectorSlack < text.cut.size(); ++i) {
+        for (size_t i = 0; i + kVectorSlack < text.cut.size(); ++i) {
           const bool word_start = text.cut.begins[i] >= Segments::kWordStart;
           const uint32_t begin = text.cut.begins[i] & ~Segments::kWordStart, end = text.cut.ends[i];
           keys.push_back(KeyOf(text.bytes, begin, end, word_start));
@@ -142,7 +142,7 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
       }
       uint32_t first = 0;
       for (Text& text : texts) {
-        const auto segments = static_cast<uint32_t>(text.cut.size() - segment::kVectorSlack);
+        const auto segments = static_cast<uint32_t>(text.cut.size() - kVectorSlack);
         const std::string_view bytes =
             random() % 2 == 0 ? page.AtBegin(text.bytes) : page.AtEnd(text.bytes);
         // In two calls, as when a batch ends within a text.

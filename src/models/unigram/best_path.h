@@ -210,20 +210,4 @@ bool FindBestPath(const Model& model, const Chars& chars, double start,
   return needs_unknown;
 }
 
-// The searches of the references, from the score `start`.
-
-// HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a
-// candidate replaces only if strictly greater, so the earlier start wins a tie. As FindBestPath.
-bool BestPathHuggingFace(const Model& model, std::string_view text, double start,
-                         const ScoreLattice& lattice);
-
-// The same without the pieces that are special tokens.
-bool BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
-                             const ScoreLattice& lattice);
-
-// SentencePiece, unigram_model.cc EncodeOptimized, by the arithmetic of the releases that the model
-// is compiled for (arithmetic.h).
-void BestPathSentencePiece(const Model& model, std::string_view text, double start,
-                           const ScoreLattice& lattice);
-
 }  // namespace rankfeed::unigram

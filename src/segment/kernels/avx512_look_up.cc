@@ -2,7 +2,7 @@
 // segment/kernels/avx512_look_up.cc: the loops of look_up.h eight segments at a time, with AVX-512:
 // eight keys are read from the text, and eight entries from a table, together. A hit takes a fifth
 // less time.
-#include "segment/kernels/avx512.h"
+#include "segment/kernels/loops.h"
 
 #if HWY_ARCH_X86
 
@@ -121,7 +121,7 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
     Found* const found = batch.found + i;
     const __m512i ids = _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(&found->id)),
                                          _mm512_setr_epi64(0, 16, 32, 48, 64, 80, 96, 112));
-    StoreFound(ids, id_and_info, found);
+    StorePairs(ids, id_and_info, found);
     const uint32_t there = end - i < kLanes ? (1u << (end - i)) - 1 : 0xff;
     const auto lacks = static_cast<__mmask8>(~uint32_t{equal} & there);
     Append(lacks, i, misses + miss_count);

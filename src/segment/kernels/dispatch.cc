@@ -6,15 +6,14 @@
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
-
-#include "segment/kernels/avx512.h"
 #endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "segment/kernels/dispatch.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which defines the target: declares its loops.
-#include "segment/kernels/portable.h"
+#include "models/unigram/kernels/loops.h"
+#include "segment/kernels/loops.h"
 
 #if HWY_ONCE
 namespace rankfeed::segment {
@@ -29,30 +28,49 @@ namespace {
     .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
     .find_repeats = TARGET::FindRepeats, .merge = TARGET::Merge,                              \
     .decode_short = TARGET::DecodeShort, .decode_run = TARGET::DecodeRun,                     \
-    .decode_cjk = TARGET::DecodeCjk, .look_up_spans = TARGET::LookUpSpans,                    \
-    .walk = TARGET::Walk, .relax_independent = nullptr, .relax = TARGET::Relax,               \
-    .trace = TARGET::Trace, .emit = TARGET::Emit,                                             \
-    .few = FEW,                                                                               \
+    .decode_cjk = TARGET::DecodeCjk, .emit = TARGET::Emit,                                    \
+    .search = {.look_up_spans = unigram::TARGET::LookUpSpans, .walk = unigram::TARGET::Walk,  \
+               .relax_independent = nullptr, .relax = unigram::TARGET::Relax,                 \
+               .trace = unigram::TARGET::Trace, .few = &FEW.search},                          \
+    .few = &FEW,                                                                              \
   }
 
+// Null pointers where this build has no such loops.
 #if HWY_TARGETS & HWY_SCALAR
-constexpr KernelTable kScalarTable = RANKFEED_PORTABLE_TABLE(N_SCALAR, N_SCALAR, &kScalarTable);
+constexpr KernelTable kScalarTable = RANKFEED_PORTABLE_TABLE(N_SCALAR, N_SCALAR, kScalarTable);
+constexpr const KernelTable* kScalar = &kScalarTable;
 #elif HWY_TARGETS & HWY_EMU128
-constexpr KernelTable kScalarTable = RANKFEED_PORTABLE_TABLE(N_EMU128, N_EMU128, &kScalarTable);
+constexpr KernelTable kScalarTable = RANKFEED_PORTABLE_TABLE(N_EMU128, N_EMU128, kScalarTable);
+constexpr const KernelTable* kScalar = &kScalarTable;
+#else
+constexpr const KernelTable* kScalar = nullptr;
 #endif
 #if HWY_TARGETS & HWY_SSSE3
-constexpr KernelTable kSsse3Table = RANKFEED_PORTABLE_TABLE(N_SSSE3, N_SSSE3, &kSsse3Table);
+constexpr KernelTable kSsse3Table = RANKFEED_PORTABLE_TABLE(N_SSSE3, N_SSSE3, kSsse3Table);
+constexpr const KernelTable* kSsse3 = &kSsse3Table;
+#else
+constexpr const KernelTable* kSsse3 = nullptr;
 #endif
 #if HWY_TARGETS & HWY_SSE4
-constexpr KernelTable kSse4Table = RANKFEED_PORTABLE_TABLE(N_SSE4, N_SSE4, &kSse4Table);
+constexpr KernelTable kSse4Table = RANKFEED_PORTABLE_TABLE(N_SSE4, N_SSE4, kSse4Table);
+constexpr const KernelTable* kSse4 = &kSse4Table;
+#else
+constexpr const KernelTable* kSse4 = nullptr;
 #endif
 #if HWY_TARGETS & HWY_NEON
-constexpr KernelTable kNeonTable = RANKFEED_PORTABLE_TABLE(N_NEON, N_NEON, &kNeonTable);
+constexpr KernelTable kNeonTable = RANKFEED_PORTABLE_TABLE(N_NEON, N_NEON, kNeonTable);
+constexpr const KernelTable* kNeon = &kNeonTable;
+#else
+constexpr const KernelTable* kNeon = nullptr;
 #endif
 #if HWY_TARGETS & HWY_AVX2
-constexpr KernelTable kAvx2Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX2, &kAvx2Table);
-#if HWY_TARGETS & HWY_AVX3
-constexpr KernelTable kAvx512Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX3, &kAvx512Table);
+constexpr KernelTable kAvx2Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX2, kAvx2Table);
+constexpr const KernelTable* kAvx2 = &kAvx2Table;
+#else
+constexpr const KernelTable* kAvx2 = nullptr;
+#endif
+#if HWY_TARGETS & HWY_AVX2 && HWY_TARGETS & HWY_AVX3
+constexpr KernelTable kAvx512Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX3, kAvx512Table);
 constexpr KernelTable kAvx512GatherTable = {
     .classify = N_AVX3::Classify,
     .classify_splits = N_AVX3::ClassifySplits,
@@ -66,69 +84,34 @@ constexpr KernelTable kAvx512GatherTable = {
     .decode_short = avx512::DecodeShort,
     .decode_run = avx512::DecodeRun,
     .decode_cjk = avx512::DecodeCjk,
-    .look_up_spans = avx512::LookUpSpans,
-    .walk = avx512::Walk,
-    .relax_independent = avx512::RelaxIndependent,
-    .relax = N_AVX2::Relax,
-    .trace = avx512::Trace,
     .emit = N_AVX2::Emit,
+    .search = {.look_up_spans = unigram::avx512::LookUpSpans,
+               .walk = unigram::avx512::Walk,
+               .relax_independent = unigram::avx512::RelaxIndependent,
+               .relax = unigram::N_AVX2::Relax,
+               .trace = unigram::avx512::Trace,
+               .few = &kAvx512Table.search},
     .few = &kAvx512Table,
 };
-#endif
+constexpr const KernelTable *kAvx512 = &kAvx512Table, *kAvx512Gather = &kAvx512GatherTable;
+#else
+constexpr const KernelTable *kAvx512 = nullptr, *kAvx512Gather = nullptr;
 #endif
 
-constexpr int64_t TargetOf(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar:
-      return HWY_STATIC_TARGET | HWY_SCALAR | HWY_EMU128;
-    case Isa::kSsse3:
-      return HWY_SSSE3;
-    case Isa::kSse4:
-      return HWY_SSE4;
-    case Isa::kAvx2:
-      return HWY_AVX2;
-    case Isa::kAvx512:
-      return HWY_AVX3;
-    case Isa::kAvx512Gather:
-      return HWY_AVX3_DL;
-    case Isa::kNeon:
-      return HWY_NEON;
-  }
-  return 0;
-}
-
-const KernelTable* BuiltFor(Isa isa) {
-  switch (isa) {
-#if HWY_TARGETS & (HWY_SCALAR | HWY_EMU128)
-    case Isa::kScalar:
-      return &kScalarTable;
-#endif
-#if HWY_TARGETS & HWY_SSSE3
-    case Isa::kSsse3:
-      return &kSsse3Table;
-#endif
-#if HWY_TARGETS & HWY_SSE4
-    case Isa::kSse4:
-      return &kSse4Table;
-#endif
-#if HWY_TARGETS & HWY_NEON
-    case Isa::kNeon:
-      return &kNeonTable;
-#endif
-#if HWY_TARGETS & HWY_AVX2
-    case Isa::kAvx2:
-      return &kAvx2Table;
-#if HWY_TARGETS & HWY_AVX3
-    case Isa::kAvx512:
-      return &kAvx512Table;
-    case Isa::kAvx512Gather:
-      return &kAvx512GatherTable;
-#endif
-#endif
-    default:
-      return nullptr;
-  }
-}
+// By Isa: its name, the Highway targets whose instructions a CPU needs, the loops.
+constexpr struct {
+  const char* name;
+  int64_t targets;
+  const KernelTable* loops;
+} kSets[kIsaCount] = {
+    {"scalar", HWY_STATIC_TARGET | HWY_SCALAR | HWY_EMU128, kScalar},
+    {"ssse3", HWY_SSSE3, kSsse3},
+    {"sse4", HWY_SSE4, kSse4},
+    {"avx2", HWY_AVX2, kAvx2},
+    {"avx512", HWY_AVX3, kAvx512},
+    {"avx512-gather", HWY_AVX3_DL, kAvx512Gather},
+    {"neon", HWY_NEON, kNeon},
+};
 
 // Whether the loops that gather are the faster ones: from Sapphire Rapids and from Zen 5 on
 // (bench/NOTES.md). Intel CPUs before are mended against gather data sampling (INTEL-SA-00828) at
@@ -157,7 +140,7 @@ uint32_t Cpu() {
   cpu = kKnown | (FastGathers() ? kFastGathers : 0);
   const int64_t supported = hwy::SupportedTargets();
   for (uint32_t i = 0; i < kIsaCount; ++i) {
-    if ((TargetOf(Isa{static_cast<uint8_t>(i)}) & supported) != 0) cpu |= 1u << i;
+    if ((kSets[i].targets & supported) != 0) cpu |= 1u << i;
   }
   known.store(cpu, std::memory_order_relaxed);
   return cpu;
@@ -169,27 +152,13 @@ std::atomic<uint8_t> forced_isa{kNotForced};
 }  // namespace
 
 const char* IsaName(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar:
-      return "scalar";
-    case Isa::kSsse3:
-      return "ssse3";
-    case Isa::kSse4:
-      return "sse4";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx512Gather:
-      return "avx512-gather";
-    case Isa::kNeon:
-      return "neon";
-  }
-  return nullptr;
+  const auto i = static_cast<uint32_t>(isa);
+  return i < kIsaCount ? kSets[i].name : nullptr;
 }
 
 const KernelTable* KernelsOf(Isa isa) {
-  return (Cpu() >> static_cast<uint32_t>(isa) & 1) != 0 ? BuiltFor(isa) : nullptr;
+  const auto i = static_cast<uint32_t>(isa);
+  return i < kIsaCount && (Cpu() >> i & 1) != 0 ? kSets[i].loops : nullptr;
 }
 
 Isa ChosenIsa() {

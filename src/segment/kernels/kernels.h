@@ -13,18 +13,15 @@
 #include <string_view>
 
 #include "image/format.h"
-#include "models/bpe/merge.h"
-#include "segment/exactness.h"
-#include "segment/lattice.h"
+#include "models/model.h"
 #include "segment/look_up.h"
 #include "segment/scan.h"
 #include "segment/spans.h"
-#include "segment/split_masks.h"
 
 namespace rankfeed::segment {
 
-// For fewer segments or spans the loops of KernelTable::few are as fast or faster.
-inline constexpr uint32_t kFewSegments = 32, kFewSpans = 16;
+// For fewer segments the loops of KernelTable::few are as fast or faster.
+inline constexpr uint32_t kFewSegments = 32;
 
 // A word to merge, of kMergeSymbols at most: count symbols of a batch from begin on, then as many as are
 // left of them. segment, gaps: what the batch knows it by.
@@ -92,23 +89,6 @@ struct KernelTable {
   // The same for characters that have codes in SegmentTables::direct_codes, at least those of three
   // bytes from kFirstCjk on; here spans of any length end.
   const char* (*decode_cjk)(const char* text, RunDecode* to);
-  // Looks the spans of a run up. Those that are not in the table, whose found is void, go to
-  // searches; returns how many. kVectorSlack more of both may be written.
-  uint32_t (*look_up_spans)(const SpanTable& table, const RunDecode& run, Found* found,
-                            uint16_t* searches);
-
-  // Searching.
-
-  // Reads the codes of the spans beyond those that searches begin with, and makes the nodes after
-  // these.
-  Visits (*walk)(const Lattice& lattice, const Span* spans, uint32_t count);
-  // Makes the nodes of visits [0, Visits::independent), eight at a time. Null where no loop can.
-  void (*relax_independent)(const Lattice& lattice, uint32_t count);
-  // Makes the nodes of visits [begin, end).
-  void (*relax)(const Lattice& lattice, uint32_t begin, uint32_t end);
-  // Finds ids and paths of the spans.
-  void (*trace)(const Lattice& lattice, const ExactnessRule& rule, const Span* spans,
-                uint32_t count, Path* paths);
 
   // Emitting.
 
@@ -116,6 +96,9 @@ struct KernelTable {
   // returns where it stopped. CacheLine::kMaxIds may be written at any *out, which is moved on, as
   // is *sum: at least -score so far.
   uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum);
+
+  // Those of the search.
+  unigram::SearchKernels search;
 
   // Of the same set or a lesser one: those that are as fast or faster for few segments.
   const KernelTable* few;

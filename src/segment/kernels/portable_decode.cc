@@ -13,7 +13,7 @@
 #define HWY_TARGET_INCLUDE "segment/kernels/portable_decode.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which defines the target.
-#include "segment/kernels/portable.h"
+#include "segment/kernels/loops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rankfeed::segment {
@@ -106,39 +106,6 @@ const char* DecodeCjk(const char* text, RunDecode* to) {
   to->count = static_cast<uint32_t>(begin - to->begins);
   to->size = size;
   return text;
-}
-
-uint32_t LookUpSpans(const SpanTable& table, const RunDecode& run, Found* found,
-                     uint16_t* searches) {
-  constexpr uint32_t kTogether = 64;
-  uint32_t places[kTogether], keys[kTogether];
-  const image::SpanEntry* const parts = table.entries;
-  const uint32_t twos = table.code_count + 1, bits = table.bits;
-  uint32_t search_count = 0;
-  for (uint32_t first = 0; first < run.count; first += kTogether) {
-    const uint32_t count = std::min(run.count - first, kTogether);
-    const uint16_t *const begins = run.begins + first, *const codes = run.codes;
-    for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t size = uint32_t{begins[k + 1]} - begins[k];
-      uint32_t both;
-      std::memcpy(&both, codes + begins[k], sizeof(both));
-      uint32_t one = 0u - (size == 1);
-      asm("" : "+r"(one));  // GCC 12 makes branches of what follows otherwise
-      const uint32_t key = both & ~(one << 16);
-      const uint32_t bucket = twos + 2 * image::SpanHash(key, bits);
-      places[k] = bucket ^ ((bucket ^ key) & one);
-      keys[k] = key | (size > 2 ? ~uint32_t{0} : 0);
-    }
-    for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t key = keys[k];
-      const image::SpanEntry* part = parts + places[k];
-      part += part[1].codes == key;
-      found[first + k] = {reinterpret_cast<const int32_t*>(part->ids), 0, part->info};
-      searches[search_count] = static_cast<uint16_t>(first + k);
-      search_count += part->codes != key;
-    }
-  }
-  return search_count;
 }
 
 // Characters that are one code wherever they stand.

@@ -13,7 +13,7 @@
 #define HWY_TARGET_INCLUDE "segment/kernels/portable_look_up.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which defines the target.
-#include "segment/kernels/portable.h"
+#include "segment/kernels/loops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rankfeed::segment {

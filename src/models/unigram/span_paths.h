@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/span_paths.h: the best paths of the spans of a batch: from the table of the image, or
+// models/unigram/span_paths.h: the best paths of the spans of a batch, from the table of the image or
 // searched.
 #pragma once
 
@@ -8,13 +8,11 @@
 
 #include "base/layout.h"
 #include "image/model.h"
-#include "segment/exactness.h"
-#include "segment/kernels/kernels.h"
-#include "segment/look_up.h"
-#include "segment/search.h"
-#include "segment/spans.h"
+#include "models/unigram/exactness.h"
+#include "models/unigram/kernels/kernels.h"
+#include "models/unigram/search.h"
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 class SpanPaths {
  public:
@@ -30,14 +28,14 @@ class SpanPaths {
     void Carve(Layout& layout, uint32_t most_spans);
   };
 
-  SpanPaths(const Model& model, const KernelTable& kernels, Scratch& scratch);
+  SpanPaths(const Model& model, const SearchKernels& kernels, Scratch& scratch);
 
   PathSearch& search() { return scratch_.search; }
   const PathSearch& search() const { return scratch_.search; }
 
   // Finds the best paths of the short spans in search() and of those of the run, which stay as they
   // are until the next batch. cjk_codes: of characters from image::kFirstCjk on.
-  void Solve(const RunDecode& run, uint32_t cjk_codes, const ExactnessRule& rule);
+  void Solve(const SpanList& run, uint32_t cjk_codes, const ExactnessRule& rule);
 
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
@@ -66,15 +64,15 @@ class SpanPaths {
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
 
   Found Kept(const Path& path) const {
-    const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
+    const bool kept = (path.flags & not_kept_) == 0 && path.count <= Found::kMaxIds;
     return {search().ids() + path.first_id, 0, kept ? path.info : kNotFound};
   }
 
   const Model& model_;
-  const KernelTable& kernels_;
+  const SearchKernels& kernels_;
   Scratch& scratch_;
   const uint8_t not_kept_;  // Path::flags
-  const RunDecode* run_ = nullptr;
+  const SpanList* run_ = nullptr;
 };
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

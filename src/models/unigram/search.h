@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// segment/search.h: best paths of many short spans at once. This is all that the engine knows of
-// the model's kind: codes go in, ids with their score and its margin come out.
+// models/unigram/search.h: best paths of many short spans at once: codes go in, ids with their score
+// and its margin come out.
 //
 // The spans lie one after the other in an array of character codes, each closed by a 0. Every span
 // is read once by the automaton of the pieces (image::AutomatonState), which knows at each
 // character which pieces end there. That is done first for all characters, sixteen or more spans
 // taking turns: a load that misses the cache has a round of others to arrive in. Then the node
 // after each character takes the best of the pieces, and keeps the runner-up for the margin
-// (segment/exactness.h).
+// (models/unigram/exactness.h).
 //
 // Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so
 // that one minimum moves all three. Pieces that no best path takes are not in the automaton
@@ -21,10 +21,10 @@
 
 #include "base/layout.h"
 #include "image/model.h"
-#include "segment/kernels/kernels.h"
-#include "segment/lattice.h"
+#include "models/unigram/kernels/kernels.h"
+#include "models/unigram/lattice.h"
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 class PathSearch {
  public:
@@ -63,7 +63,7 @@ class PathSearch {
   void Grow(uint32_t size, uint32_t count) { size_ = size, count_ = count; }
 
   // Finds the best paths of all spans.
-  void Solve(const Model& model, const KernelTable& kernels, const ExactnessRule& rule);
+  void Solve(const Model& model, const SearchKernels& kernels, const ExactnessRule& rule);
 
   // Of the last Solve, by span. Its ids stay until the next.
   const Path& path(uint32_t span) const { return paths_[span]; }
@@ -83,4 +83,4 @@ class PathSearch {
   uint32_t size_ = 0, count_ = 0, room_ = kCapacity;
 };
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// segment/ledger.cc: sums and searches in the arithmetic of each reference, see ledger.h. All that
-// the fast road does in it is here, as segments seldom need it.
-#include "segment/ledger.h"
+// models/unigram/ledger.cc: sums and searches in the arithmetic of each reference, see ledger.h. All
+// that the fast road does in it is here, as segments seldom need it.
+#include "models/unigram/ledger.h"
 
 #include "models/unigram/arithmetic.h"
 #include "models/unigram/best_path.h"
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 rankfeed_reason ScoreLedger::End(const TokenSink& sink, double* score) {
   if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
@@ -38,26 +38,19 @@ rankfeed_reason ScoreLedger::Search(std::span<const uint16_t> codes, TokenSink& 
   if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
   if (!goes_on()) FindWord(codes, sink);
   if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
-  switch (sums_) {
-    case ScoreSums::kFloat64Words:
-    case ScoreSums::kFloat64:
-      return SearchAs<unigram::HuggingFaceArithmetic>(codes, sink);
-    case ScoreSums::kFloat32:
-      return SearchAs<unigram::SentencePiece021Arithmetic>(codes, sink);
-    case ScoreSums::kFloat32Rebased:
-      break;
-  }
-  return SearchAs<unigram::SentencePieceArithmetic>(codes, sink);
+  return WithArithmetic(sums_, [&](auto arithmetic) {
+    return SearchAs<decltype(arithmetic)>(codes, sink);
+  });
 }
 
 // From score_ on.
 template <class Arithmetic>
 rankfeed_reason ScoreLedger::SearchAs(std::span<const uint16_t> codes, TokenSink& sink) {
   const auto size = static_cast<uint32_t>(codes.size());
-  const unigram::CodeChars chars{codes, model_.config->code_count};
+  const CodeChars chars{codes, model_.config->code_count};
   const bool few = size <= LedgerScratch::kFewCodes;
-  const unigram::ScoreLattice& lattice = few ? scratch_.few : scratch_.lattice;
-  unigram::FindBestPath<Arithmetic>(model_, chars, score_, lattice);
+  const ScoreLattice& lattice = few ? scratch_.few : scratch_.lattice;
+  FindBestPath<Arithmetic>(model_, chars, score_, lattice);
   if (!Push(lattice, size, sink)) return RANKFEED_REASON_UNKNOWN;
   score_ = lattice.best[size];
   known_to_ = sink.count;
@@ -66,16 +59,8 @@ rankfeed_reason ScoreLedger::SearchAs(std::span<const uint16_t> codes, TokenSink
 }
 
 bool ScoreLedger::CatchUp(const TokenSink& sink) {
-  switch (sums_) {
-    case ScoreSums::kFloat64Words:
-    case ScoreSums::kFloat64:
-      return CatchUpAs<unigram::HuggingFaceArithmetic>(sink);
-    case ScoreSums::kFloat32:
-      return CatchUpAs<unigram::SentencePiece021Arithmetic>(sink);
-    case ScoreSums::kFloat32Rebased:
-      break;
-  }
-  return CatchUpAs<unigram::SentencePieceArithmetic>(sink);
+  return WithArithmetic(sums_,
+                        [&](auto arithmetic) { return CatchUpAs<decltype(arithmetic)>(sink); });
 }
 
 // Adds the scores of the tokens from known_to_ on. False if it is not told of how many
@@ -88,7 +73,7 @@ bool ScoreLedger::CatchUpAs(const TokenSink& sink) {
   const FusedUnknown *fused = scratch_.fused, *const fused_end = fused + fused_count_;
   while (fused != fused_end && fused->token < known_to_) ++fused;  // of words before
   const double* const scores = model_.scores.data();
-  const unigram::UnknownRun<Arithmetic> unknown(model_.config->unk_score);
+  const UnknownRun<Arithmetic> unknown(model_.config->unk_score);
   double score = score_;
   for (uint32_t i = known_to_; i < end; ++i) {
     const int32_t id = sink.ids[i];
@@ -133,7 +118,7 @@ bool ScoreLedger::BeginsWord(int32_t id) const {
 // The tokens of the path that was found; consecutive unknown characters are one. False at the
 // unknown piece itself: that fuses like an unknown, which only the general path does; or at an
 // unknown character that is to be spelled in bytes.
-bool ScoreLedger::Push(const unigram::ScoreLattice& lattice, uint32_t size, TokenSink& sink) const {
+bool ScoreLedger::Push(const ScoreLattice& lattice, uint32_t size, TokenSink& sink) const {
   const uint32_t unk_id = model_.config->unk_id;
   bool after_unknown = false;
   for (uint32_t at = 0; at < size;) {
@@ -147,4 +132,4 @@ bool ScoreLedger::Push(const unigram::ScoreLattice& lattice, uint32_t size, Toke
   return true;
 }
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

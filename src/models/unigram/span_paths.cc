@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// segment/span_paths.cc: see span_paths.h.
-#include "segment/span_paths.h"
+// models/unigram/span_paths.cc: see span_paths.h.
+#include "models/unigram/span_paths.h"
 
 #include <algorithm>
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 void SpanPaths::Scratch::Carve(Layout& layout, uint32_t most_spans) {
   search.Carve(layout);
@@ -13,7 +13,7 @@ void SpanPaths::Scratch::Carve(Layout& layout, uint32_t most_spans) {
   searched = layout.Take<uint16_t>(most_spans);
 }
 
-SpanPaths::SpanPaths(const Model& model, const KernelTable& kernels, Scratch& scratch)
+SpanPaths::SpanPaths(const Model& model, const SearchKernels& kernels, Scratch& scratch)
     : model_(model),
       kernels_(kernels),
       scratch_(scratch),
@@ -27,7 +27,7 @@ static bool IsLongRun(std::span<const uint16_t> codes) {
                                               [&](uint16_t code) { return code == codes[1]; });
 }
 
-void SpanPaths::Solve(const RunDecode& run, uint32_t cjk_codes, const ExactnessRule& rule) {
+void SpanPaths::Solve(const SpanList& run, uint32_t cjk_codes, const ExactnessRule& rule) {
   run_ = &run;
   // Without characters of those scripts hardly any span is short enough to be looked up.
   constexpr uint32_t kMostOther = 4;  // spans to one of them
@@ -58,4 +58,4 @@ void SpanPaths::Solve(const RunDecode& run, uint32_t cjk_codes, const ExactnessR
   }
 }
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

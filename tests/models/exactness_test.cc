@@ -13,9 +13,9 @@
 
 #include "base/utf8.h"
 #include "image/model.h"
+#include "models/unigram/exactness.h"
 #include "reference/sp_from_proto.h"
 #include "segment/engine.h"
-#include "segment/exactness.h"
 #include "segment/word_forms.h"
 #include "support/sanitizers.h"
 
@@ -111,7 +111,7 @@ TEST(Exactness, PathsAndReferenceAgreeAcrossTheRebasingThreshold) {
 TEST(Exactness, WeightsOfRebasedSumsLeaveRoomForTheWayInside) {
   constexpr double kUnit = 1.0 / 65536;
   for (const double unk : {-10.5, -24.6, -900.0, -70000.0, -5e8}) {
-    const segment::ExactnessRule rule(kUnit, segment::ScoreSums::kFloat32Rebased, unk);
+    const unigram::ExactnessRule rule(kUnit, unigram::ScoreSums::kFloat32Rebased, unk);
     for (const uint32_t chars : {1u, 2u, 53u, 54u, 300u, 4000u}) {
       for (const double score : {0.0, -1.0, -300.0, -40000.0, -98000.0}) {
         for (const double before : {0.0, -5000.0, -60000.0, -98000.0, -98689.0, -99999.0}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// segment/search.cc: memory and order of a search, see search.h. The loops are in kernels/.
-#include "segment/search.h"
+// models/unigram/search.cc: memory and order of a search, see search.h. The loops are in kernels/.
+#include "models/unigram/search.h"
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 void PathSearch::Carve(Layout& layout) {
   codes_ = layout.Take<uint16_t>(kCapacity + kVectorSlack);
@@ -54,8 +54,8 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
   path->fused = static_cast<uint16_t>(ListUnknown(ids, count, lattice.unk_id));
 }
 
-void PathSearch::Solve(const Model& model, const KernelTable& many, const ExactnessRule& rule) {
-  const KernelTable& kernels = count_ < kFewSpans ? *many.few : many;
+void PathSearch::Solve(const Model& model, const SearchKernels& many, const ExactnessRule& rule) {
+  const SearchKernels& kernels = count_ < kFewSpans ? *many.few : many;
   const SegmentTables& tables = model.segment;
   const Lattice lattice{.units = model.pieces.units().data(),
                         .fails = tables.fails.data(),
@@ -77,4 +77,4 @@ void PathSearch::Solve(const Model& model, const KernelTable& many, const Exactn
   kernels.trace(lattice, rule, spans_, count_, paths_);
 }
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/avx512_search.cc: the search of kernels.h, eight spans or nodes at a time.
-#include "segment/kernels/avx512.h"
+// models/unigram/kernels/avx512_search.cc: the search of kernels.h, eight spans or nodes at a time.
+#include "models/unigram/kernels/loops.h"
 
 #if HWY_ARCH_X86
 
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace rankfeed::segment::avx512 {
+namespace rankfeed::unigram::avx512 {
 namespace {
 
 constexpr uint32_t kGroups = 4;  // of eight spans, in turns
@@ -45,6 +45,10 @@ uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
     starts += codes[next] != 0;
   }
   return starts;
+}
+
+RANKFEED_GATHER inline __m256i Widen(const uint16_t* from) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
 }  // namespace
@@ -292,6 +296,48 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule, co
   }
 }
 
-}  // namespace rankfeed::segment::avx512
+RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const SpanList& run, Found* found,
+                                     uint16_t* searches) {
+  const auto* const parts = reinterpret_cast<const uint64_t*>(table.entries);
+  static_assert(sizeof(image::SpanEntry) == 2 * sizeof(uint64_t));
+  const __m512i low32 = Set(0xffffffff);
+  uint32_t search_count = 0;
+  for (uint32_t i = 0; i < run.count; i += kGatherLanes) {
+    const __m256i begin = Widen(run.begins + i);
+    const __m256i size = _mm256_sub_epi32(Widen(run.begins + i + 1), begin);
+    const uint32_t there = _bzhi_u32(0xff, std::min(run.count - i, kGatherLanes));
+    // Beyond the last part there is no place of a code.
+    const __m256i both = _mm256_mmask_i32gather_epi32(
+        _mm256_setzero_si256(), static_cast<__mmask8>(there), begin, run.codes, 2);
+    const __mmask8 one = _mm256_cmpeq_epi32_mask(size, _mm256_set1_epi32(1));
+    const __m256i code = _mm256_and_si256(both, _mm256_set1_epi32(0xffff));
+    const __m256i key = _mm256_mask_mov_epi32(both, one, code);
+    // image::SpanHash
+    const __m256i hash = _mm256_srl_epi32(
+        _mm256_mullo_epi32(key, _mm256_set1_epi32(static_cast<int32_t>(image::kPairFactor))),
+        _mm_cvtsi32_si128(static_cast<int32_t>(32 - table.bits)));
+    const __m256i twos = _mm256_set1_epi32(static_cast<int32_t>(table.code_count + 1));
+    __m256i place = _mm256_add_epi32(twos, _mm256_slli_epi32(hash, 1));
+    place = _mm256_mask_mov_epi32(place, one, code);
+    __m512i at = _mm512_slli_epi64(_mm512_cvtepu32_epi64(place), 1);
+    const __m512i keys = _mm512_cvtepu32_epi64(key);
+    const __mmask8 second =
+        _mm512_cmpeq_epi64_mask(_mm512_and_si512(Gather(parts + 2, at), low32), keys);
+    at = _mm512_mask_add_epi64(at, second, at, Set(2));
+    const __m512i codes_and_id = Gather(parts, at), id_and_info = Gather(parts + 1, at);
+    const __mmask8 is = _mm512_cmpeq_epi64_mask(_mm512_and_si512(codes_and_id, low32), keys) &
+                        _mm256_cmple_epu32_mask(size, _mm256_set1_epi32(2));
+    StorePairs(
+        _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(parts) + offsetof(image::SpanEntry, ids)),
+                         _mm512_slli_epi64(at, 3)),
+        id_and_info, found + i);
+    const auto lacks = static_cast<__mmask8>(~uint32_t{is} & there);
+    Append(lacks, i, searches + search_count);
+    search_count += static_cast<uint32_t>(std::popcount(lacks));
+  }
+  return search_count;
+}
+
+}  // namespace rankfeed::unigram::avx512
 
 #endif  // HWY_ARCH_X86

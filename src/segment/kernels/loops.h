@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/portable.h: the loops of portable_*.cc, as each Highway target has them. Included
-// again for every target, so it has no guard; dispatch.cc makes the tables.
+// segment/kernels/loops.h: the loops of portable_*.cc, as each Highway target has them, and those of
+// avx512_*.cc. Included again for every target, so it has no guard; dispatch.cc makes the tables.
 #include <hwy/highway.h>
 
+#include "base/avx512.h"
 #include "segment/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,12 +23,28 @@ void Merge(const bpe::Merger&, uint32_t*, MergeWord*, uint32_t);
 uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
 const char* DecodeRun(const char*, RunDecode*);
 const char* DecodeCjk(const char*, RunDecode*);
-uint32_t LookUpSpans(const SpanTable&, const RunDecode&, Found*, uint16_t*);
-Visits Walk(const Lattice&, const Span*, uint32_t);
-void Relax(const Lattice&, uint32_t, uint32_t);
-void Trace(const Lattice&, const ExactnessRule&, const Span*, uint32_t, Path*);
 uint32_t Emit(const Found*, uint32_t, uint32_t, int32_t**, uint64_t*);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace rankfeed::segment
 HWY_AFTER_NAMESPACE();
+
+#if HWY_ARCH_X86
+namespace rankfeed::segment::avx512 {
+
+using namespace rankfeed::avx512;  // NOLINT: intrinsics under short names
+
+RANKFEED_GATHER void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*,
+                          uint32_t*);
+RANKFEED_GATHER void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t,
+                              uint32_t, const LookUpBatch&);
+RANKFEED_GATHER uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&,
+                                    uint32_t);
+RANKFEED_GATHER uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
+RANKFEED_GATHER uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t,
+                                     ShortDecode*);
+RANKFEED_GATHER const char* DecodeRun(const char*, RunDecode*);
+RANKFEED_GATHER const char* DecodeCjk(const char*, RunDecode*);
+
+}  // namespace rankfeed::segment::avx512
+#endif  // HWY_ARCH_X86

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The search of segment/search.h, over the pieces that builder/pruning.h leaves, against one
+// The search of models/unigram/search.h, over the pieces that builder/pruning.h leaves, against one
 // over all pieces: best paths and margins, for random vocabularies and strings.
-#include "segment/search.h"
+#include "models/unigram/search.h"
 
 #include <gtest/gtest.h>
 
@@ -123,20 +123,21 @@ TEST(Search, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
   segment_test::OnEveryIsa([&] { kernels.push_back(&segment_test::ForcedKernels()); });
   const int rounds = kSanitized ? 12 : 60;
   for (int round = 0; round < rounds; ++round) {
-    const segment::ScoreSums sums =
-        round % 2 == 0 ? segment::ScoreSums::kFloat32Rebased : segment::ScoreSums::kFloat32;
+    const unigram::ScoreSums sums =
+        round % 2 == 0 ? unigram::ScoreSums::kFloat32Rebased : unigram::ScoreSums::kFloat32;
     const Vocabulary v = Random(random);
     const Image image(v.file);
     const rankfeed_model& model = *image.model();
     ASSERT_TRUE(model.segment.config);
     for (const image::AutomatonState& state : model.segment.states) pruned += state.edge_count == 1;
-    segment::PathSearch search;
+    unigram::PathSearch search;
     Layout measure(nullptr);
     search.Carve(measure);
     const AlignedBytes memory({measure.size(), Layout::kAlignment});
     Layout carve(memory.data());
     search.Carve(carve);
-    const segment::ExactnessRule rule(model.segment.config->cost_unit, sums, model.config->unk_score);
+    const unigram::ExactnessRule rule(model.segment.config->cost_unit, sums,
+                                      model.config->unk_score);
     const auto lead = static_cast<uint64_t>(image::kPrunedLead / model.segment.config->cost_unit);
     for (size_t string = 0; string < 400; ++string) {
       // Several spans at once, as many as take turns and more.
@@ -152,15 +153,15 @@ TEST(Search, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
         for (const char c : text) {
           codes.push_back(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
         }
-        codes.resize(text.size() + segment::kVectorSlack);
+        codes.resize(text.size() + kVectorSlack);
         search.Append(codes.data(), static_cast<uint32_t>(text.size()), text[0] == '_');
         texts.push_back(std::move(text));
       }
-      search.Solve(model, *kernels[string % kernels.size()], rule);
+      search.Solve(model, kernels[string % kernels.size()]->search, rule);
       for (uint32_t k = 0; k < texts.size(); ++k) {
         SCOPED_TRACE(texts[k]);
         const Path expected = Search(v, model, texts[k]);
-        const segment::Path& result = search.path(k);
+        const unigram::Path& result = search.path(k);
         const image::PathInfo exact =
             rule.Make(expected.total, std::min(expected.margin, lead), expected.steps,
                       static_cast<uint32_t>(texts[k].size()));

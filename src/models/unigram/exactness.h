@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/exactness.h: when the ids of a segment, found on its own, are the ids it gets in its
-// text.
+// models/unigram/exactness.h: when ids that a segment has on its own are those it has in its text.
 //
 // A reference runs its best path over a whole text (SentencePiece, sums in float32; HuggingFace
 // without words, float64) or over a word (HuggingFace, float64). No piece spans the ends of a
@@ -36,7 +35,7 @@
 #include "image/model.h"
 #include "models/unigram/arithmetic.h"
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 // What the sums of a reference are (arithmetic.h).
 enum class ScoreSums : uint8_t { kFloat64Words, kFloat64, kFloat32, kFloat32Rebased };
@@ -55,6 +54,14 @@ inline ScoreSums ScoreSumsOf(const Model& model) {
     return SplitsWords(model) ? ScoreSums::kFloat64Words : ScoreSums::kFloat64;
   }
   return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
+}
+
+// Calls f with the arithmetic of such sums.
+template <class F>
+decltype(auto) WithArithmetic(ScoreSums sums, const F& f) {
+  if (sums <= ScoreSums::kFloat64) return f(HuggingFaceArithmetic());
+  return sums == ScoreSums::kFloat32 ? f(SentencePiece021Arithmetic())
+                                     : f(SentencePieceArithmetic());
 }
 
 // Whether the score after unknown tokens is told from the tokens. Of HuggingFace's words it is
@@ -82,7 +89,7 @@ class ExactnessRule {
         margin_exponent_(unit_exponent_ + (sums <= ScoreSums::kFloat64 ? 53 : 24)) {
     if (sums != ScoreSums::kFloat32Rebased) return;
     constexpr double kScale = double{kBoundFactor} / (1 << kBoundShift);
-    constexpr double kLeft = unigram::kRebaseBeyond - (1 << kRebasedBelow) / kScale;
+    constexpr double kLeft = kRebaseBeyond - (1 << kRebasedBelow) / kScale;
     static_assert(kLeft > 1300);
     free_chars_ = static_cast<uint32_t>(std::min(kLeft / -unk_score, 4096.0));
     // Any greater bound than kMaxScoreBound is as good as that.
@@ -145,4 +152,4 @@ class ExactnessRule {
   uint32_t free_chars_ = 0xffffffffu, char_bound_ = 0;
 };
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

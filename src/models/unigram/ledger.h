@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/ledger.h: the score of a stretch so far: whether the ids of a segment hold after it, and
-// the reference's own sums where that has to be searched.
+// models/unigram/ledger.h: the score of a stretch so far: whether the ids of a segment hold after it,
+// and the reference's own sums where that has to be searched.
 //
 // A bound of the score is all that counts as long as segments hold. For one that does not, the
 // reference's score is made up for by adding the scores of the tokens since the last such place, in
@@ -14,12 +14,12 @@
 #include "base/token_sink.h"
 #include "image/model.h"
 #include "models/unigram/best_path.h"
+#include "models/unigram/exactness.h"
+#include "models/unigram/lattice.h"
+#include "models/unigram/search.h"
 #include "rankfeed/encode.h"
-#include "segment/exactness.h"
-#include "segment/lattice.h"
-#include "segment/search.h"
 
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 
 // An unknown token that stands for several characters.
 struct FusedUnknown {
@@ -29,10 +29,10 @@ struct FusedUnknown {
 struct LedgerScratch {
   static constexpr uint32_t kMaxFused = 128;  // between two searches
   FusedUnknown* fused = nullptr;
-  unigram::ScoreLattice lattice = {};  // of a span; carved after all that most texts touch
+  ScoreLattice lattice = {};  // of a span; carved after all that most texts touch
   // Most spans are short: theirs is all in one place.
   static constexpr uint32_t kFewCodes = 63;
-  unigram::ScoreLattice few = {};
+  ScoreLattice few = {};
 
   void Carve(Layout& layout) {
     few.Carve(layout, kFewCodes);
@@ -96,7 +96,7 @@ class ScoreLedger {
   bool CatchUp(const TokenSink& sink);
   template <class Arithmetic>
   bool CatchUpAs(const TokenSink& sink);
-  bool Push(const unigram::ScoreLattice& lattice, uint32_t size, TokenSink& sink) const;
+  bool Push(const ScoreLattice& lattice, uint32_t size, TokenSink& sink) const;
 
   const Model& model_;
   const ExactnessRule& rule_;
@@ -110,4 +110,4 @@ class ScoreLedger {
   uint32_t forgotten_to_ = 0;    // those before that token may be missing
 };
 
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/portable_search.cc: best paths of spans. Compiled once per Highway target.
+// models/unigram/kernels/portable_search.cc: best paths of spans. Compiled once per Highway target.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -9,14 +9,47 @@
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "segment/kernels/portable_search.cc"
+#define HWY_TARGET_INCLUDE "models/unigram/kernels/portable_search.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which defines the target.
-#include "segment/kernels/portable.h"
+#include "models/unigram/kernels/loops.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rankfeed::segment {
+namespace rankfeed::unigram {
 namespace HWY_NAMESPACE {
+
+uint32_t LookUpSpans(const SpanTable& table, const SpanList& run, Found* found,
+                     uint16_t* searches) {
+  constexpr uint32_t kTogether = 64;
+  uint32_t places[kTogether], keys[kTogether];
+  const image::SpanEntry* const parts = table.entries;
+  const uint32_t twos = table.code_count + 1, bits = table.bits;
+  uint32_t search_count = 0;
+  for (uint32_t first = 0; first < run.count; first += kTogether) {
+    const uint32_t count = std::min(run.count - first, kTogether);
+    const uint16_t *const begins = run.begins + first, *const codes = run.codes;
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t size = uint32_t{begins[k + 1]} - begins[k];
+      uint32_t both;
+      std::memcpy(&both, codes + begins[k], sizeof(both));
+      uint32_t one = 0u - (size == 1);
+      asm("" : "+r"(one));  // GCC 12 makes branches of what follows otherwise
+      const uint32_t key = both & ~(one << 16);
+      const uint32_t bucket = twos + 2 * image::SpanHash(key, bits);
+      places[k] = bucket ^ ((bucket ^ key) & one);
+      keys[k] = key | (size > 2 ? ~uint32_t{0} : 0);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t key = keys[k];
+      const image::SpanEntry* part = parts + places[k];
+      part += part[1].codes == key;
+      found[first + k] = {reinterpret_cast<const int32_t*>(part->ids), 0, part->info};
+      searches[search_count] = static_cast<uint16_t>(first + k);
+      search_count += part->codes != key;
+    }
+  }
+  return search_count;
+}
 
 // One sequence of several that are read in turns, so that what one fetches arrives while the others
 // work.
@@ -192,5 +225,5 @@ void Trace(const Lattice& lattice, const ExactnessRule& rule, const Span* spans,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::unigram
 HWY_AFTER_NAMESPACE();
