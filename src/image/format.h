@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 21;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 22;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -273,9 +273,7 @@ struct LatticeNode {
 };
 
 // Searches begin after their first codes: kSearchStarts[c] is what one knows after U+2581 and code
-// c ([0]: after U+2581 alone), kSearchStarts[code_count + 1 + c] after code c alone, and
-// kSearchStarts[2 * (code_count + 1) + (c << kStartBits | d)] after U+2581 and the frequent codes c
-// and d.
+// c ([0]: after U+2581 alone), kSearchStarts[code_count + 1 + c] after code c alone.
 struct SearchStart {
   uint64_t sum;     // the least, an edge's bits below its costs
   uint32_t base;    // of the state
@@ -283,10 +281,7 @@ struct SearchStart {
   LatticeNode node() const { return {static_cast<uint32_t>(sum), margin}; }
 };
 static_assert(sizeof(SearchStart) == 16);
-inline constexpr uint32_t kStartBits = 7;  // codes are in order of falling frequency
-constexpr size_t SearchStartCount(uint32_t code_count) {
-  return 2 * (size_t{code_count} + 1) + (size_t{1} << 2 * kStartBits);
-}
+constexpr size_t SearchStartCount(uint32_t code_count) { return 2 * (size_t{code_count} + 1); }
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
 inline constexpr uint32_t kPairFactor = 0x9e3779b1u, kPairShift = 12;

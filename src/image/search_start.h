@@ -21,10 +21,10 @@ struct Automaton {
   uint32_t root_base;
 };
 
-// A search over one to three codes.
+// A search over one or two codes.
 inline SearchStart StartAfter(const Automaton& automaton, std::initializer_list<uint32_t> codes) {
   SearchStart start{0, automaton.root_base, 0};
-  uint64_t sums[4] = {};  // by node
+  uint64_t sums[3] = {};  // by node
   uint32_t read = 0;
   for (const uint32_t code : codes) {
     uint32_t at = start.base + code;
@@ -57,16 +57,10 @@ void ForEachSearchStart(const Automaton& automaton, uint32_t code_count, uint32_
   f(0, StartAfter(automaton, {metaspace}));
   for (uint32_t code = 1; code <= code_count; ++code)
     f(code, StartAfter(automaton, {metaspace, code}));
-  const uint32_t alone = code_count + 1, pairs = 2 * alone;
+  const uint32_t alone = code_count + 1;
   f(alone, SearchStart{});
   for (uint32_t code = 1; code <= code_count; ++code)
     f(alone + code, StartAfter(automaton, {code}));
-  constexpr uint32_t kCodes = 1u << kStartBits;
-  for (uint32_t pair = 0; pair < kCodes * kCodes; ++pair) {
-    const uint32_t first = pair / kCodes, second = pair % kCodes;
-    const bool codes = first != 0 && second != 0 && std::max(first, second) <= code_count;
-    f(pairs + pair, codes ? StartAfter(automaton, {metaspace, first, second}) : SearchStart{});
-  }
 }
 
 }  // namespace rankfeed::image

@@ -21,7 +21,6 @@ constexpr uint64_t kLow16 = 0xffff, kLow24 = 0xffffff, kLow32 = 0xffffffff;
 uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint16_t* const codes = lattice.codes;
   const uint32_t alone = lattice.code_count + 1;
-  const image::SearchStart* const pairs = lattice.starts + 2 * size_t{alone};
   const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
     lattice.sum[n] = is.sum & image::kEdgeCostMask;
     lattice.nodes[n] = is.node();
@@ -32,15 +31,10 @@ uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
     const uint32_t at = spans[i].begin, mark = spans[i].word_start;
     lattice.sum[at] = 0;
     node(at + 1, lattice.starts[0]);
-    uint32_t next = at + 1 + mark;
-    const uint32_t c = codes[next - 1], d = codes[next];
-    const image::SearchStart* begin = &lattice.starts[(alone & (mark - 1)) + c];
-    node(next, *begin);
-    const uint32_t both = mark & uint32_t{(c | d) >> image::kStartBits == 0} & uint32_t{d != 0};
-    next += both;
-    begin = both != 0 ? &pairs[c << image::kStartBits | d] : begin;
-    node(next, *begin);
-    lattice.start_bases[starts] = begin->base;
+    const uint32_t next = at + 1 + mark;
+    const image::SearchStart& begin = lattice.starts[(alone & (mark - 1)) + codes[next - 1]];
+    node(next, begin);
+    lattice.start_bases[starts] = begin.base;
     lattice.start_visits[starts] = uint64_t{next} << 32 | codes[next];
     starts += codes[next] != 0;
   }

@@ -67,7 +67,6 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint32_t* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
   Visit* visit = lattice.visits;
-  const image::SearchStart* const pairs = lattice.starts + 2 * (size_t{lattice.code_count} + 1);
   Lane lanes[kLanes];
   const Span* const end = spans + count;
   // The next sequence that has codes beyond those that searches begin with; false if there is none.
@@ -82,16 +81,11 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
       };
       lattice.sum[at] = 0;
       node(at + 1, lattice.starts[0]);
-      uint32_t next = at + 1 + mark;
-      const image::SearchStart* first =
-          &lattice.starts[((lattice.code_count + 1) & (uint32_t{mark} - 1)) + codes[next - 1]];
-      node(next, *first);
-      const uint32_t c = codes[next - 1], d = codes[next];
-      if (mark && (c | d) >> image::kStartBits == 0 && d != 0) {
-        first = pairs + (c << image::kStartBits | d);
-        node(++next, *first);
-      }
-      *lane = {first->base, Visit{next} << 32 | (first->base + codes[next])};
+      const uint32_t next = at + 1 + mark;
+      const image::SearchStart& first =
+          lattice.starts[((lattice.code_count + 1) & (uint32_t{mark} - 1)) + codes[next - 1]];
+      node(next, first);
+      *lane = {first.base, Visit{next} << 32 | (first.base + codes[next])};
       if (codes[next] != 0) return true;
     }
     return false;
