@@ -8,8 +8,8 @@
 #include "builder/charsmap_check.h"
 #include "builder/model_spec.h"
 #include "model_file.h"
-#include "reference/charsmap_rules.h"
 #include "normalize/charsmap.h"
+#include "plain/charsmap_rules.h"
 #include "vocabulary.h"
 
 namespace rankfeed::fuzz {
@@ -30,7 +30,7 @@ struct Parts {
   std::vector<char> pool;
 };
 
-void LookUp(const Charsmap& map, const reference::CharsmapRules* rules, std::string_view text) {
+void LookUp(const Charsmap& map, const plain::CharsmapRules* rules, std::string_view text) {
   const ExactText exact(text);
   for (size_t at = 0; at < text.size(); ++at) {
     const std::string_view rest = exact.view().substr(at);
@@ -74,7 +74,7 @@ void TryBlob(std::span<const uint8_t> blob, const std::map<std::string, std::str
       FUZZ_ASSERT(rules.size() == made_of->size());
       FUZZ_ASSERT(std::equal(rules.begin(), rules.end(), made_of->begin()));
     }
-    const reference::CharsmapRules reference(rules);
+    const plain::CharsmapRules reference(rules);
     for (const std::string_view text : texts) LookUp(map, &reference, text);
   } catch (const builder::BuildError& error) {
     cost.Done();

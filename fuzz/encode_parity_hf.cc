@@ -5,7 +5,7 @@
 // part where the folder of real inputs is there. Special tokens as tokens, split as the reference
 // library can, escaped, and forbidden. An execution is one text.
 #include "engine.h"
-#include "reference/hf_pipeline.h"
+#include "plain/hf_pipeline.h"
 #include "support/stress.h"
 #include "vocabulary.h"
 
@@ -26,8 +26,8 @@ class Pair {
       }
       return;
     }
-    reference_ = std::make_unique<reference::HfPipeline>(source);
-    escaped_ = std::make_unique<reference::HfPipeline>(source, /*without_specials=*/true);
+    reference_ = std::make_unique<plain::HfPipeline>(source);
+    escaped_ = std::make_unique<plain::HfPipeline>(source, /*without_specials=*/true);
     plain_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
     plain_->LeaveFastRoad();
     placed_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
@@ -133,7 +133,7 @@ class Pair {
     }
   }
 
-  std::unique_ptr<reference::HfPipeline> reference_, escaped_;
+  std::unique_ptr<plain::HfPipeline> reference_, escaped_;
   std::unique_ptr<OpenModel> model_;
   std::unique_ptr<Encoder> plain_, fast_, placed_, parts_;
   std::string source_;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine.h"
-#include "reference/sp_from_proto.h"
+#include "plain/sp_from_proto.h"
 #include "support/stress.h"
 #include "vocabulary.h"
 
@@ -103,13 +103,13 @@ class LibraryPair {
 class NewestPair {
  public:
   NewestPair(const sp_test::ModelProto& proto, const std::string& source)
-      : plain_(reference::FromProto(proto, reference::SpRelease::k0_2_2)),
+      : plain_(plain::FromProto(proto, plain::SpRelease::k0_2_2)),
         engine_(source, RANKFEED_PARITY_SENTENCEPIECE) {}
   bool usable() const { return engine_.usable(); }
 
   void Check(std::string_view text) {
     Tokens expected;
-    for (const reference::SpToken& token : plain_.Encode(text)) {
+    for (const plain::SpToken& token : plain_.Encode(text)) {
       expected.ids.push_back(static_cast<int32_t>(token.id));
       expected.begin.push_back(token.begin);
       expected.end.push_back(token.end);
@@ -118,7 +118,7 @@ class NewestPair {
   }
 
  private:
-  reference::SpUnigram plain_;
+  plain::SpUnigram plain_;
   Paths engine_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fuzz/kernels.cc: every SIMD target of this processor equals the scalar definition, over texts in
 // blocks of their own, at every alignment. An execution is one text through one target.
-#include "segment/kernels/kernels.h"
+#include "fast/kernels/kernels.h"
 
 #include "engine.h"
 #include "input.h"
@@ -9,10 +9,10 @@
 namespace rankfeed::fuzz {
 namespace {
 
-std::vector<const segment::KernelTable*> AllKernels() {
-  std::vector<const segment::KernelTable*> found;
-  for (uint8_t i = 0; i < segment::kIsaCount; ++i) {
-    const segment::KernelTable* const kernels = segment::KernelsOf(segment::Isa{i});
+std::vector<const fast::KernelTable*> AllKernels() {
+  std::vector<const fast::KernelTable*> found;
+  for (uint8_t i = 0; i < fast::kIsaCount; ++i) {
+    const fast::KernelTable* const kernels = fast::KernelsOf(fast::Isa{i});
     if (kernels != nullptr) found.push_back(kernels);
   }
   FUZZ_ASSERT(!found.empty());
@@ -36,9 +36,9 @@ void Run(std::span<const uint8_t> bytes) {
   if (!text.empty()) std::memcpy(block.get() + skip, text.data(), text.size());
   const char* data = block.get() + skip;
   const size_t words = text.size() / 64 + 1;
-  for (const segment::KernelTable* kernels : AllKernels()) {
+  for (const fast::KernelTable* kernels : AllKernels()) {
     ++counters.executions;
-    const std::unique_ptr<segment::ClassMasks[]> masks(new segment::ClassMasks[words]);
+    const std::unique_ptr<fast::ClassMasks[]> masks(new fast::ClassMasks[words]);
     const bool found =
         kernels->classify(data, text.size(), {set, other, set, other}, masks.get());
     bool any = false;
@@ -47,7 +47,7 @@ void Run(std::span<const uint8_t> bytes) {
     for (size_t i = 0; i < (text.size() + 63) / 64 * 64; ++i) {
       const bool inside = i < text.size();
       const auto byte = static_cast<unsigned char>(inside ? data[i] : 0);
-      const segment::ClassMasks& m = masks[i / 64];
+      const fast::ClassMasks& m = masks[i / 64];
       FUZZ_ASSERT((m.separator >> (i % 64) & 1) == (!inside || expected[byte] ? 1u : 0u));
       FUZZ_ASSERT((m.letter >> (i % 64) & 1) == (inside && expected[byte] ? 1u : 0u));
       FUZZ_ASSERT((m.common >> (i % 64) & 1) == (inside && other.Has(byte) ? 1u : 0u));

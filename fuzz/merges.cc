@@ -8,9 +8,9 @@
 #include <map>
 
 #include "builder/merge_tables.h"
+#include "fast/kernels/kernels.h"
 #include "input.h"
 #include "models/bpe/merge.h"
-#include "segment/kernels/kernels.h"
 #include "target.h"
 
 namespace rankfeed::fuzz {
@@ -44,19 +44,19 @@ void Merge(const image::MergeTables& tables, Word* word) {
 
 // A word as those of a batch are merged, with every instruction set, is the same.
 void InTurn(const image::MergeTables& tables, const std::vector<uint32_t>& word, const std::vector<uint32_t>& expected) {
-  if (word.size() > segment::kMergeSymbols || !tables.ranks.empty()) return;
-  for (uint8_t isa = 0; isa < segment::kIsaCount; ++isa) {
-    const segment::KernelTable* const kernels = segment::KernelsOf(segment::Isa{isa});
+  if (word.size() > fast::kMergeSymbols || !tables.ranks.empty()) return;
+  for (uint8_t isa = 0; isa < fast::kIsaCount; ++isa) {
+    const fast::KernelTable* const kernels = fast::KernelsOf(fast::Isa{isa});
     if (kernels == nullptr) continue;
     constexpr uint32_t kWords = 8;  // more than take turns at once
     std::vector<uint32_t> ids;
-    std::vector<segment::MergeWord> words;
+    std::vector<fast::MergeWord> words;
     for (uint32_t i = 0; i < kWords; ++i) {
       words.push_back({static_cast<uint32_t>(ids.size()), static_cast<uint16_t>(word.size()), 0, false});
       ids.insert(ids.end(), word.begin(), word.end());
     }
     kernels->merge(bpe::Merger(tables), ids.data(), words.data(), kWords);
-    for (const segment::MergeWord& of : words) {
+    for (const fast::MergeWord& of : words) {
       FUZZ_ASSERT(std::equal(expected.begin(), expected.end(), ids.begin() + of.begin, ids.begin() + of.begin + of.count));
     }
   }

@@ -14,7 +14,7 @@
 namespace rankfeed::fuzz {
 namespace {
 
-using reference::Ids;
+using plain::Ids;
 
 struct Side {
   std::string text;
@@ -52,7 +52,7 @@ int64_t At(const rankfeed_tensor& tensor, size_t i) {
 }
 
 struct Expected {
-  std::vector<reference::Rows> documents;
+  std::vector<plain::Rows> documents;
   rankfeed_model_info info;
 };
 
@@ -143,7 +143,7 @@ void Request(Input& in) {
   size_t rows = 0, tokens = query.ids.size();
   for (const Side& side : sides) {
     expected.documents.push_back(
-        reference::RowsOf(query.ids, side.ids, o, o.no_special_tokens != 0 ? 0 : kSpecials));
+        plain::RowsOf(query.ids, side.ids, o, o.no_special_tokens != 0 ? 0 : kSpecials));
     rows += expected.documents.back().rows.size();
     tokens += side.ids.size();
   }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "input.h"
-#include "general/sp_model_proto.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::fuzz {
 

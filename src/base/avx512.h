@@ -15,6 +15,7 @@
 // Of the undefined vectors inside GCC 12's own intrinsics (GCC bug 105593).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
 // Function by function, so that nothing inline of another header is compiled for these CPUs.

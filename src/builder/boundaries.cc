@@ -59,7 +59,7 @@ class Finder {
       if (begin == ' ' || begin == kMetaspace || SharesPieces(begin)) joined_.insert(first);
     }
     // Marks of HuggingFace's charsmap are only where another character swallows them
-    // (segment/scan.cc); with other steps around it none is looked at so closely.
+    // (fast/scan.cc); with other steps around it none is looked at so closely.
     if (pipeline.sentencepiece || normalized.composed()) never_ |= image::kCharMarks;
     composed_ = !pipeline.sentencepiece && normalized.composed();
   }

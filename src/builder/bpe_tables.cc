@@ -11,9 +11,9 @@
 #include "builder/code_points.h"
 #include "builder/look_up_tables.h"
 #include "builder/piece_neighbours.h"
+#include "fast/scan.h"
+#include "fast/words/engine.h"
 #include "models/bpe/word.h"
-#include "segment/scan.h"
-#include "words/engine.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -172,13 +172,13 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
   for (const auto& [bytes, id] : segments) {
     const auto size = static_cast<uint32_t>(bytes.size());
     if (size > image::kMaxEntryBytes) continue;
-    const auto key = segment::SegmentKey::Make(bytes.data(), size,
-                                               segment::SegmentKey::Tag(size, /*word_start=*/false));
+    const auto key = fast::SegmentKey::Make(bytes.data(), size,
+                                               fast::SegmentKey::Tag(size, /*word_start=*/false));
     InsertSegment(key, id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
   }
   image::SegmentConfig config{};
   config.rules = image::kPatternSplits;
-  ByteSet separators;  // where texts are cut (segment/cuts.h)
+  ByteSet separators;  // where texts are cut (fast/cuts.h)
   separators.Add(' ');
   std::memcpy(config.separators, separators.low, sizeof(config.separators));
   config.table_bits = table.bits;

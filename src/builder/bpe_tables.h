@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/bpe_tables.h: the tables of the fast road of byte-level BPE models (words/engine.h), made
+// builder/bpe_tables.h: the tables of the fast road of byte-level BPE models (fast/words/engine.h), made
 // from an opened image.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace rankfeed::builder {
 std::string BytesOf(std::string_view piece);
 
 // The sections of the fast road, or why texts of this model do not take it. That is for pipelines of
-// ByteLevel without add_prefix_space and one pattern that segment/scan.h knows, after NFC or no
+// ByteLevel without add_prefix_space and one pattern that fast/scan.h knows, after NFC or no
 // normalizer. O(bytes of the pieces).
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Model& model);
 

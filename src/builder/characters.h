@@ -23,7 +23,7 @@ namespace rankfeed::builder {
 // Appends the sections of a table of image::CharInfo by code point.
 void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out);
 
-// Tells whether segment/normalized_tokens.h can look for the added tokens of normalized text.
+// Tells whether fast/normalized_tokens.h can look for the added tokens of normalized text.
 bool NormalizedTokensCanBeFound(const Model& model);
 
 // The lists of kExpansions, each once.

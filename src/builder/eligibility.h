@@ -38,7 +38,7 @@ struct OffTheFastRoad {
   uint32_t op = 0;  // its number, of reasons about an element
 };
 
-// Of a SentencePiece model: whether a piece is a user-defined symbol (segment/symbols.h).
+// Of a SentencePiece model: whether a piece is a user-defined symbol (fast/symbols.h).
 bool IsUserDefined(const Model& model, uint32_t id);
 
 // The greatest score above 0 that a piece has for each of its characters, 0 if none has any.

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "fast/kernels/kernels.h"
+#include "fast/key.h"
 #include "models/model.h"
-#include "segment/kernels/kernels.h"
-#include "segment/key.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -55,7 +55,7 @@ class PathFinder {
  private:
   Model model_;
   image::SegmentConfig config_{};
-  const unigram::SearchKernels& kernels_ = segment::KernelsOf(segment::ChosenIsa())->search;
+  const unigram::SearchKernels& kernels_ = fast::KernelsOf(fast::ChosenIsa())->search;
   unigram::PathSearch search_;
   std::vector<unsigned char> memory_;
 };
@@ -112,7 +112,7 @@ std::vector<uint32_t> UnitsOfPieces(const Model& model) {
 
 // A segment that is one token.
 struct Segment {
-  segment::SegmentKey key;
+  fast::SegmentKey key;
   uint32_t id;
   image::PathInfo info;
 };
@@ -126,7 +126,7 @@ SegmentTable EmptySegmentTable(size_t segments) {
   return table;
 }
 
-void InsertSegment(const segment::SegmentKey& key, uint32_t id, image::PathInfo info,
+void InsertSegment(const fast::SegmentKey& key, uint32_t id, image::PathInfo info,
                    SegmentTable* table) {
   const uint64_t mask = (uint64_t{1} << table->bits) - 1;
   image::SegmentEntry* const bucket = &table->entries[2 * (key.Hash() & mask)];
@@ -156,7 +156,7 @@ SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbo
     if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
     const auto size = static_cast<uint32_t>(text.size());
     const auto key =
-        segment::SegmentKey::Make(text.data(), size, segment::SegmentKey::Tag(size, word));
+        fast::SegmentKey::Make(text.data(), size, fast::SegmentKey::Tag(size, word));
     segments.push_back({key, finder.id(0), path.info});
   }
   SegmentTable table = EmptySegmentTable(segments.size());

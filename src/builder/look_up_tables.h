@@ -9,8 +9,8 @@
 #include "builder/automaton.h"
 #include "builder/characters.h"
 #include "builder/piece_neighbours.h"
+#include "fast/key.h"
 #include "image/model.h"
-#include "segment/key.h"
 
 namespace rankfeed::builder {
 
@@ -22,7 +22,7 @@ struct SegmentTable {
 // A table with room for so many segments.
 SegmentTable EmptySegmentTable(size_t segments);
 // Adds a segment of kMaxEntryBytes at most that is one token, if its bucket is not full.
-void InsertSegment(const segment::SegmentKey& key, uint32_t id, image::PathInfo info,
+void InsertSegment(const fast::SegmentKey& key, uint32_t id, image::PathInfo info,
                    SegmentTable* table);
 
 // Every piece that is a segment as it stands and wins its own search.

@@ -29,7 +29,7 @@ using image::FastRoadReason;
 using image::SectionId;
 
 // Whether user-defined symbols are what their characters are one by one, of which none is read
-// together with the next: then only what follows one may be read otherwise (segment/symbols.h).
+// together with the next: then only what follows one may be read otherwise (fast/symbols.h).
 bool SymbolsAreTheirCharacters(const Model& model, const Characters& characters) {
   constexpr uint32_t kChanges =
       image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;

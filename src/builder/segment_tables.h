@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/segment_tables.h: the tables of the segment engine (segment/engine.h), made from an
+// builder/segment_tables.h: the tables of the segment engine (fast/engine.h), made from an
 // opened image.
 #pragma once
 

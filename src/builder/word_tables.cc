@@ -20,10 +20,10 @@
 #include "builder/look_up_tables.h"
 #include "builder/normalized_characters.h"
 #include "builder/piece_neighbours.h"
-#include "general/hf_trim_offsets.h"
-#include "segment/key.h"
+#include "fast/key.h"
+#include "fast/words/engine.h"
+#include "reference/hf_trim_offsets.h"
 #include "unicode/properties.h"
-#include "words/engine.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -203,9 +203,9 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
   SegmentTable table = EmptySegmentTable(words.size());
   for (const auto& [word, id] : words) {
     const auto size = static_cast<uint32_t>(word.size());
-    // Every boundary begins a word here (segment/scan.h).
-    const auto key = segment::SegmentKey::Make(word.data(), size,
-                                               segment::SegmentKey::Tag(size, /*word_start=*/true));
+    // Every boundary begins a word here (fast/scan.h).
+    const auto key = fast::SegmentKey::Make(word.data(), size,
+                                               fast::SegmentKey::Tag(size, /*word_start=*/true));
     InsertSegment(key, id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
   }
   return table;
@@ -215,7 +215,7 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
 bool TrimsPieces(const Model& model) {
   const std::vector<uint32_t> ids = PieceIds(model);
   return model.has(image::kTrimOffsets) && std::any_of(ids.begin(), ids.end(), [&](uint32_t id) {
-    const general::EndSpaces spaces = general::CountEndSpaces(model.piece(id));
+    const reference::EndSpaces spaces = reference::CountEndSpaces(model.piece(id));
     return spaces.leading != 0 || spaces.trailing != 0;
   });
 }

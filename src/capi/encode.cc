@@ -10,9 +10,9 @@
 #include "base/layout.h"
 #include "encode/encoder.h"
 #include "encode/text_encoder.h"
-#include "general/hf_decode.h"
-#include "general/sp_decode.h"
 #include "platform/scratch_pages.h"
+#include "reference/hf_decode.h"
+#include "reference/sp_decode.h"
 
 namespace {
 
@@ -59,7 +59,7 @@ constexpr size_t kLimitsWithoutStretch = offsetof(rankfeed_limits, max_stretch_b
 
 // Nothing past the caller's struct_size is read.
 rankfeed_status LoadLimits(const rankfeed_model* model, const rankfeed_limits* given,
-                           rankfeed_limits* limits, rankfeed::general::Scratch::Sizes* sizes) {
+                           rankfeed_limits* limits, rankfeed::reference::Scratch::Sizes* sizes) {
   if (!Open(model) || given == nullptr) return RANKFEED_E_ARGUMENT;
   if (given->struct_size != sizeof(*given) && given->struct_size != kLimitsWithoutStretch) {
     return RANKFEED_E_STRUCT_SIZE;
@@ -78,7 +78,7 @@ rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model, const rank
                                          rankfeed_mem_req* out) {
   if (out == nullptr) return RANKFEED_E_ARGUMENT;
   rankfeed_limits given;
-  rankfeed::general::Scratch::Sizes sizes;
+  rankfeed::reference::Scratch::Sizes sizes;
   if (const rankfeed_status status = LoadLimits(model, limits, &given, &sizes)) return status;
   Layout layout(nullptr);
   rankfeed::encode::Scratch scratch;
@@ -99,7 +99,7 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   if (memory_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
 
   rankfeed_limits given;
-  rankfeed::general::Scratch::Sizes sizes;
+  rankfeed::reference::Scratch::Sizes sizes;
   LoadLimits(model, limits, &given, &sizes);  // succeeded above
   Layout layout(memory);
   rankfeed::encode::Scratch scratch;
@@ -119,7 +119,7 @@ uint32_t rankfeed_max_text_bytes(const rankfeed_model* model) {
   uint32_t low = 0, high = 0x7fffffff;  // texts of low bytes fit, those of high do not
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    rankfeed::general::Scratch::Sizes sizes;
+    rankfeed::reference::Scratch::Sizes sizes;
     (rankfeed::ArraySizes(*model, {0, middle, 0, 0, 0}, &sizes) ? low : high) = middle;
   }
   return low;
@@ -257,7 +257,7 @@ rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text t
   if (!encoder->model->huggingface()) return RANKFEED_E_NOT_FOUND;
   TokenSink sink;
   rankfeed::SpecialPlace place{};
-  const rankfeed_status status = rankfeed::general::EncodeHuggingFace(
+  const rankfeed_status status = rankfeed::reference::EncodeHuggingFace(
       *encoder->model, encoder->general, {text.data, text.size}, RANKFEED_ERROR_ON_SPECIAL, sink,
       &place);
   if (status == RANKFEED_OK) return RANKFEED_E_NOT_FOUND;
@@ -283,11 +283,11 @@ rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_
   const Model& model = *encoder->model;
   const std::span<const int32_t> ids(input_ids, count);
   if (model.huggingface()) {
-    return rankfeed::general::DecodeHuggingFace(model, encoder->general, ids,
+    return rankfeed::reference::DecodeHuggingFace(model, encoder->general, ids,
                                                 (flags & RANKFEED_SKIP_SPECIAL_TOKENS) != 0, out,
                                                 capacity, size);
   }
-  return rankfeed::general::DecodeSentencePiece(model, encoder->general, ids, out, capacity, size);
+  return rankfeed::reference::DecodeSentencePiece(model, encoder->general, ids, out, capacity, size);
 }
 
 const char* rankfeed_reason_name(uint32_t reason) {
@@ -307,7 +307,7 @@ rankfeed_status rankfeed_encoder_roads(const rankfeed_encoder* encoder, rankfeed
 }
 
 rankfeed_status rankfeed_isa(uint32_t i, const char** out, int32_t* runs) {
-  using namespace rankfeed::segment;
+  using namespace rankfeed::fast;
   if (out == nullptr) return RANKFEED_E_ARGUMENT;
   const bool exists = i < kIsaCount;
   *out = exists ? IsaName(Isa{static_cast<uint8_t>(i)}) : nullptr;
@@ -316,7 +316,7 @@ rankfeed_status rankfeed_isa(uint32_t i, const char** out, int32_t* runs) {
 }
 
 rankfeed_status rankfeed_force_isa(const char* name) {
-  using namespace rankfeed::segment;
+  using namespace rankfeed::fast;
   if (name == nullptr) {
     ForgetForcedIsa();
     return RANKFEED_OK;
@@ -330,5 +330,5 @@ rankfeed_status rankfeed_force_isa(const char* name) {
 }
 
 const char* rankfeed_encoder_isa(const rankfeed_encoder* encoder) {
-  return Open(encoder) ? rankfeed::segment::IsaName(encoder->isa) : nullptr;
+  return Open(encoder) ? rankfeed::fast::IsaName(encoder->isa) : nullptr;
 }

@@ -33,16 +33,16 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   general.added.Prepare(of);
   around.Prepare(of);
   (!of.unigram() ? word_scratch.look_up : segment.look_up).cache.Clear();
-  if (!rankfeed::segment::Available(of)) return;
+  if (!rankfeed::fast::Available(of)) return;
   normalized_tokens.emplace(of);
   cuts.emplace(of, general.added, *normalized_tokens);
   if (cuts->any()) {
-    general.parting = {segment::Cuts::PartBytes, &*cuts, cuts->keeps_separator(),
+    general.parting = {fast::Cuts::PartBytes, &*cuts, cuts->keeps_separator(),
                        unigram::ScoreSumsOf(of) != unigram::ScoreSums::kFloat64Words};
   }
   const bool trims = of.has(image::kTrimOffsets) && (of.unigram() || of.has(image::kTrimKeepsPrefix));
   fast_offsets = !trims && (of.segment.config->rules & image::kNoOffsets) == 0;
-  const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
+  const rankfeed::fast::KernelTable& kernels = *rankfeed::fast::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();
   if (of.wordpiece()) wordpiece.emplace(of, word_scratch.speller);
   if (of.bpe()) bpe.emplace(of, general);

@@ -8,16 +8,16 @@
 
 #include "base/layout.h"
 #include "encode/stream.h"
-#include "general/hf_encode.h"
-#include "general/scratch.h"
+#include "fast/cuts.h"
+#include "fast/engine.h"
+#include "fast/kernels/kernels.h"
+#include "fast/normalized_tokens.h"
+#include "fast/words/engine.h"
+#include "fast/words/merge_speller.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
-#include "segment/cuts.h"
-#include "segment/engine.h"
-#include "segment/kernels/kernels.h"
-#include "segment/normalized_tokens.h"
-#include "words/engine.h"
-#include "words/merge_speller.h"
+#include "reference/hf_encode.h"
+#include "reference/scratch.h"
 
 namespace rankfeed {
 
@@ -36,12 +36,12 @@ inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* o
 
 // The arrays of an encoder with these limits; false where positions of 32 bits do not suffice.
 inline bool ArraySizes(const Model& model, const rankfeed_limits& limits,
-                       general::Scratch::Sizes* out) {
+                       reference::Scratch::Sizes* out) {
   uint32_t bound = 0x7fffffff;
   const bool fits = NormalizedBound(model, limits.max_text_bytes, &bound);
   // A denormalizer works on whole texts.
   if (!fits && (limits.max_text_bytes >= 0x7fffffff || !model.denorm_units.empty())) return false;
-  *out = general::Scratch::SizesFor(model, limits.max_text_bytes, limits.max_stretch_bytes, bound,
+  *out = reference::Scratch::SizesFor(model, limits.max_text_bytes, limits.max_stretch_bytes, bound,
                                     limits.with_offsets != 0);
   return true;
 }
@@ -62,8 +62,8 @@ struct Around {
 
 // The arrays of an encoder.
 struct Scratch {
-  general::Scratch general;
-  segment::Scratch segment;
+  reference::Scratch general;
+  fast::Scratch segment;
   words::Scratch words;  // in its place, of a model with independent words
 };
 
@@ -73,14 +73,14 @@ struct rankfeed_encoder {
   uint64_t magic = rankfeed::kEncoderMagic;  // catches scratch that was never initialised
   const rankfeed_model* model;
   rankfeed_limits limits;
-  rankfeed::general::Scratch general;
-  rankfeed::segment::Scratch segment;
+  rankfeed::reference::Scratch general;
+  rankfeed::fast::Scratch segment;
   rankfeed::words::Scratch word_scratch;
-  rankfeed::segment::Isa isa = rankfeed::segment::ChosenIsa();
+  rankfeed::fast::Isa isa = rankfeed::fast::ChosenIsa();
   // None of these where the model does not allow the fast road.
-  std::optional<rankfeed::segment::NormalizedTokens> normalized_tokens;
-  std::optional<rankfeed::segment::Cuts> cuts;
-  std::optional<rankfeed::segment::Engine> engine;
+  std::optional<rankfeed::fast::NormalizedTokens> normalized_tokens;
+  std::optional<rankfeed::fast::Cuts> cuts;
+  std::optional<rankfeed::fast::Engine> engine;
   // In its place, of a model with independent words: what spells them, and the engine.
   std::optional<rankfeed::words::WordPieceSpeller> wordpiece;
   std::optional<rankfeed::words::MergeSpeller> bpe;
@@ -99,7 +99,7 @@ struct rankfeed_encoder {
 
   // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
   static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
-                                 const rankfeed::general::Scratch::Sizes& sizes,
+                                 const rankfeed::reference::Scratch::Sizes& sizes,
                                  uint32_t cache_bytes, rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     scratch->general.Carve(layout, model, sizes);

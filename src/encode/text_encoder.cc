@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "encode/offset_units.h"
-#include "general/sp_encode.h"
+#include "reference/sp_encode.h"
 
 namespace rankfeed::encode {
 namespace {
@@ -53,7 +53,7 @@ TextEncoder::TextEncoder(rankfeed_encoder& encoder, const rankfeed_encode_option
 // Texts on the fast road, with what is around them.
 rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
                                           uint32_t* ends, size_t* done) const {
-  segment::Texts all{.texts = texts, .ends = ends};
+  fast::Texts all{.texts = texts, .ends = ends};
   if (specials()) {
     all.before = {encoder_.around.before, encoder_.around.before_count};
     all.after = {encoder_.around.after, encoder_.around.after_count};
@@ -62,9 +62,9 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 }
 
 rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
-                                        general::CarriedScore* score, TokenSink& sink) const {
+                                        reference::CarriedScore* score, TokenSink& sink) const {
   const bool goes_on = unigram::ScoreSumsOf(model_) != unigram::ScoreSums::kFloat64Words;
-  segment::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
+  fast::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
   const Around& around = encoder_.around;
   if (specials() && first) all.before = {around.before, around.before_count};
   if (specials() && last) all.after = {around.after, around.after_count};
@@ -164,11 +164,11 @@ rankfeed_status TextEncoder::EncodeSequence(std::string_view text, TokenSink& si
   }
   size_t done;
   const auto add = [&](uint32_t id) {
-    const uint32_t at = general::SpFrame::PlaceOf(model_, id, text.size());
+    const uint32_t at = reference::SpFrame::PlaceOf(model_, id, text.size());
     sink.Push(id, at, at);
   };
   for (size_t i = frame_.before_count; i > 0; --i) add(frame_.before[i - 1]);
-  segment::Texts all{.texts = {&one, 1}};
+  fast::Texts all{.texts = {&one, 1}};
   const rankfeed_status status = Route(all, sink, &done);
   for (size_t i = 0; i < frame_.after_count; ++i) add(frame_.after[i]);
   return status;
@@ -247,12 +247,12 @@ rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
 }
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
-rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_t* done) const {
+rankfeed_status TextEncoder::Route(fast::Texts& texts, TokenSink& sink, size_t* done) const {
   if (!model_.huggingface()) return Run(*encoder_.engine, texts, sink, done);
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
-  const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
+  const reference::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
   return encoder_.words.has_value() ? Run(*encoder_.words, texts, sink, done)
@@ -260,10 +260,10 @@ rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_
 }
 
 template <class Engine>
-rankfeed_status TextEncoder::Run(Engine& engine, const segment::Texts& texts, TokenSink& sink,
+rankfeed_status TextEncoder::Run(Engine& engine, const fast::Texts& texts, TokenSink& sink,
                                  size_t* done) const {
   const rankfeed_status status = engine.Encode(texts, flags_, &sink, encoder_.roads);
-  const segment::Call& call = engine.call();
+  const fast::Call& call = engine.call();
   *done = call.done();
   if (status != RANKFEED_OK) sink.count = call.text_begin();
   uint64_t bytes = 0;
@@ -276,9 +276,9 @@ rankfeed_status TextEncoder::Run(Engine& engine, const segment::Texts& texts, To
 
 rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) const {
   if (model_.huggingface()) {
-    return general::EncodeHuggingFace(model_, encoder_.general, text, flags_, sink);
+    return reference::EncodeHuggingFace(model_, encoder_.general, text, flags_, sink);
   }
-  return general::EncodeSentencePiece(model_, encoder_.general, text, frame_, sink);
+  return reference::EncodeSentencePiece(model_, encoder_.general, text, frame_, sink);
 }
 
 void TextEncoder::Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // encode/text_encoder.h: texts to ids through the template, and which road each text takes.
 //
-// A call knows at once whether its texts may take the fast road (segment/engine.h): the pipeline
+// A call knows at once whether its texts may take the fast road (fast/engine.h): the pipeline
 // must allow it, and reversed ids and the offsets of some pipelines are only known to the general
 // path. On the fast road a stretch of a text may leave for a reason of its own; it is encoded by
 // the general path then and there, and what was read ahead of the texts after it stays of use.
@@ -15,9 +15,9 @@
 
 #include "base/token_sink.h"
 #include "encode/encoder.h"
-#include "general/sp_frame.h"
 #include "image/format.h"
 #include "rankfeed/encode.h"
+#include "reference/sp_frame.h"
 
 namespace rankfeed::encode {
 
@@ -36,7 +36,7 @@ class TextEncoder {
   // of the text. score: only used where it goes on from part to part. On an error the sink is
   // unspecified.
   rankfeed_status EncodePart(rankfeed_text part, bool first, bool last,
-                             general::CarriedScore* score, TokenSink& sink) const;
+                             reference::CarriedScore* score, TokenSink& sink) const;
 
   // Several texts, with offsets if io has places for them. On an error io tells how many were done.
   rankfeed_status EncodeTexts(std::span<const rankfeed_text> texts, rankfeed_encodings* io) const;
@@ -61,9 +61,9 @@ class TextEncoder {
   rankfeed_status EncodeSequence(std::string_view text, TokenSink& sink) const;
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;
-  rankfeed_status Route(segment::Texts& texts, TokenSink& sink, size_t* done) const;
+  rankfeed_status Route(fast::Texts& texts, TokenSink& sink, size_t* done) const;
   template <class Engine>
-  rankfeed_status Run(Engine& engine, const segment::Texts& texts, TokenSink& sink,
+  rankfeed_status Run(Engine& engine, const fast::Texts& texts, TokenSink& sink,
                       size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
@@ -74,7 +74,7 @@ class TextEncoder {
   const Model& model_;
   rankfeed_encoder& encoder_;
   const uint32_t flags_;
-  general::SpFrame frame_;  // of SentencePiece's extra options
+  reference::SpFrame frame_;  // of SentencePiece's extra options
   rankfeed_status frame_status_ = RANKFEED_OK;
 };
 

@@ -317,7 +317,7 @@ static_assert(sizeof(PathInfo) == 4);
 
 // A segment that is one token.
 struct SegmentEntry {
-  uint64_t key[3];  // segment::SegmentKey without its last 8 bytes; all zero in unused entries
+  uint64_t key[3];  // fast::SegmentKey without its last 8 bytes; all zero in unused entries
   uint32_t id;
   PathInfo info;  // count 1; all zero in unused entries
 };

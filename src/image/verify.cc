@@ -85,7 +85,7 @@ class Verifier {
     }
   }
 
-  // general/hf_encode.cc asks the kind; models/wordpiece/greedy.cc walks the prefix for each text.
+  // reference/hf_encode.cc asks the kind; models/wordpiece/greedy.cc walks the prefix for each text.
   void ModelKindRules() {
     const Config& c = *m_.config;
     Require(c.model_kind <= static_cast<uint32_t>(ModelKind::kBpe), SectionId::kConfig);
@@ -189,7 +189,7 @@ class Verifier {
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
       const AddedToken& token = m_.added_tokens[i];
       Require(ValidText(token.content) && ValidText(token.normalized), SectionId::kAddedTokens, i);
-      // general/added_tokens.h looks as deep as the longest at every byte.
+      // reference/added_tokens.h looks as deep as the longest at every byte.
       Require(token.content.size > 0 && token.content.size <= kMaxStringBytes &&
                   token.normalized.size <= kMaxStringBytes,
               SectionId::kAddedTokens, i);
@@ -378,12 +378,12 @@ class Verifier {
     }
   }
 
-  // Emit shifts by the limit (segment/kernels/portable_look_up.cc).
+  // Emit shifts by the limit (fast/kernels/portable_look_up.cc).
   static bool BadLimit(PathInfo info) {
     return info.exact_below > 63;
   }
 
-  // segment/: the hash masks to table_bits; a search reads the unit at base + code for codes up to
+  // fast/: the hash masks to table_bits; a search reads the unit at base + code for codes up to
   // code_count, goes along the fails until a label fits, which at the root's base one always does,
   // and reads the state's edges; a character that expands copies its list.
   void Segments() {
@@ -408,7 +408,7 @@ class Verifier {
             SectionId::kSpannedPairs);
   }
 
-  // words/ with BPE: segment/scan.h reads the pattern, the class of every character, and which of
+  // fast/words/ with BPE: fast/scan.h reads the pattern, the class of every character, and which of
   // them stand together in some piece.
   void Splits() {
     LookUpSizes();
@@ -438,7 +438,7 @@ class Verifier {
     Require(m_.segment.direct_codes.size() == kDirectCodeCount, SectionId::kDirectCodes);
   }
 
-  // words/: every segment begins a word; a word's codes have places up to max_input_chars.
+  // fast/words/: every segment begins a word; a word's codes have places up to max_input_chars.
   void Words() {
     LookUpSizes();
     Require((m_.segment.config->rules & ~kNoOffsets) == kPunctuationIsWord, SectionId::kSegmentConfig);

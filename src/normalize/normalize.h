@@ -42,7 +42,7 @@ rankfeed_status RunNormalizerStep(const Model& model, const image::Step& step, B
 bool MakesMetaspaces(const Model& model);
 
 // Whether a step is about white space at the ends of a text or next to other white space, which
-// segments (segment/engine.h) have neither of, or makes U+2581 of spaces in the end: the segment
+// segments (fast/engine.h) have neither of, or makes U+2581 of spaces in the end: the segment
 // engine does without it. step: one of the model's.
 // Whether white space of any kind that stands together is replaced.
 bool JoinsWhiteSpace(const Model& model);

@@ -12,8 +12,8 @@
 
 #include "backend.h"
 #include "counters/allocation.h"
-#include "general/sp_model_proto.h"
 #include "receipt/run_fixture.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::test {
 namespace {

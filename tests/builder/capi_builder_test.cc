@@ -16,7 +16,7 @@
 
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
-#include "general/sp_model_proto.h"
+#include "reference/sp_model_proto.h"
 #include "support/faults.h"
 #include "support/sanitizers.h"
 

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "builder/builder_test_util.h"
-#include "general/sp_model_proto.h"
-#include "rankfeed/model.h"
 #include "normalize/charsmap.h"
+#include "rankfeed/model.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::builder {
 namespace {

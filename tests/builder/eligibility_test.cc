@@ -10,8 +10,8 @@
 
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
-#include "general/hf_tiny.h"
-#include "general/sp_model_proto.h"
+#include "reference/hf_tiny.h"
+#include "reference/sp_model_proto.h"
 #include "support/base64.h"
 
 namespace rankfeed::builder {

@@ -11,8 +11,8 @@
 #include "builder/builder_test_util.h"
 #include "builder/code_points.h"
 #include "builder/hf_file.h"
-#include "general/sp_model_proto.h"
 #include "rankfeed/encode.h"
+#include "reference/sp_model_proto.h"
 #include "support/base64.h"
 #include "support/sanitizers.h"
 

@@ -8,7 +8,7 @@
 #include "builder/builder_test_util.h"
 #include "builder/byte_level.h"
 #include "builder/hf_file.h"
-#include "general/sp_model_proto.h"
+#include "reference/sp_model_proto.h"
 #include "split/pattern.h"
 #include "support/base64.h"
 

@@ -5,7 +5,7 @@
 
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
-#include "general/sp_model_proto.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::builder {
 namespace {

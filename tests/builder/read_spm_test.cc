@@ -13,9 +13,9 @@
 
 #include "builder/builder_test_util.h"
 #include "builder/piece_neighbours.h"
-#include "general/sp_model_proto.h"
-#include "support/sanitizers.h"
 #include "normalize/charsmap.h"
+#include "reference/sp_model_proto.h"
+#include "support/sanitizers.h"
 
 namespace rankfeed::builder {
 namespace {

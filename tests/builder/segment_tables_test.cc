@@ -9,15 +9,15 @@
 #include <random>
 #include <set>
 
-#include "general/sp_model_proto.h"
+#include "fast/word_forms.h"
+#include "reference/sp_model_proto.h"
 #include "support/base64.h"
 #include "support/sanitizers.h"
-#include "segment/word_forms.h"
 
 namespace rankfeed {
 namespace {
 
-using namespace segment_test;  // NOLINT: the test's own vocabulary
+using namespace fast_test;  // NOLINT: the test's own vocabulary
 
 // Marks of two, three and four bytes, characters of all sizes to put them on, separators and what
 // may become one, controls, a Prepend character, Hangul.

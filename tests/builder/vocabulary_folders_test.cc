@@ -12,8 +12,8 @@
 
 #include "base/byte_alphabet.h"
 #include "builder/model_spec.h"
-#include "general/hf_tiny.h"
 #include "rankfeed/builder.h"
+#include "reference/hf_tiny.h"
 
 namespace rankfeed::folders {
 namespace {

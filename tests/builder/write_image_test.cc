@@ -11,7 +11,7 @@
 #include "builder/code_points.h"
 #include "builder/hf_file.h"
 #include "builder/piece_neighbours.h"
-#include "general/sp_model_proto.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::builder {
 namespace {

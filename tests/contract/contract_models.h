@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::contract {
 

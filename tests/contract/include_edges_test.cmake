@@ -2,13 +2,13 @@
 #
 # A file may include only files of its own module or of a module before it in this list. platform/files/, builder/,
 # capi/folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
-set(order base platform trie image unicode normalize split models general segment words encode
+set(order base platform trie image unicode normalize split models reference fast fast/words encode
     rerank/templates rerank corpus capi parallel counters platform/files builder capi/folders corpus_builder receipt audit
     serve cli)
 # Of models/ the fast road includes the page that says what the engines ask of a kind of model. The one exception is the
 # file that fills the tables of loops of all rooms, for each instruction set: it has to declare those loops.
 set(models_page models/model.h)
-set(models_exceptions "segment/kernels/dispatch.cc models/unigram/kernels/loops.h")
+set(models_exceptions "fast/kernels/dispatch.cc models/unigram/kernels/loops.h")
 set(exceptions_left ${models_exceptions})
 set(problems "")
 set(edges 0)
@@ -69,7 +69,7 @@ foreach(source IN LISTS sources)
         list(FIND models_exceptions "${source} ${include}" exception)
         list(REMOVE_ITEM exceptions_left "${source} ${include}")
         string(REGEX REPLACE "^models/([^/]*)/.*" "\\1" kind "${include}")
-        if(module MATCHES "^(segment|words)$" AND exception EQUAL -1)
+        if(module MATCHES "^fast(/words)?$" AND exception EQUAL -1)
           string(APPEND problems "\n  src/${source} includes ${include}, of models more than ${models_page}")
         elseif(source MATCHES "^models/([^/]*)/" AND NOT kind STREQUAL CMAKE_MATCH_1 AND NOT include STREQUAL "models/found.h")
           string(APPEND problems "\n  src/${source} includes ${include}, of another kind of model")

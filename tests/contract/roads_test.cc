@@ -9,18 +9,18 @@
 #include <vector>
 
 #include "contract/contract_models.h"
-#include "segment/word_forms.h"
+#include "fast/word_forms.h"
 
 namespace rankfeed::contract {
 namespace {
 
-using segment_test::Form;
+using fast_test::Form;
 
 const std::string kPlain = "What is a panda? A bear, of course.";
 
 // The default vocabulary as SentencePiece's, and in forms of tokenizer.json; compiled once.
 const rankfeed_model* Vocabulary(const std::string& form) {
-  return segment_test::ImageOf(Form(form)).model();
+  return fast_test::ImageOf(Form(form)).model();
 }
 
 // What one call encodes, and how.
@@ -113,7 +113,7 @@ Call Between(const std::string& form, const std::string& text, uint32_t flags = 
 }
 
 TEST(Roads, PlainTextsStayOnTheFastRoad) {
-  for (const auto& form : segment_test::Forms()) {
+  for (const auto& form : fast_test::Forms()) {
     EXPECT_EQ(rankfeed_model_off_fast_road(Vocabulary(form.name)), nullptr);
     // Unknown characters of which bytes are made are not plain.
     const bool bytes = form.name.find("byte fallback") != std::string::npos;
@@ -372,7 +372,7 @@ TEST_F(Isa, OutputsAreTheSameOnEverySet) {
   texts.insert(texts.end(), {kPlain, std::string(5000, '.'), "A panda</s>a \u2581 b</s>a pa\xffnda",
                              "\u0e41\u0e1e\u0e19\u0e14\u0e49\u0e32 "
                              "\u718a\u732b\u662f\u4e00\u79cd\u54fa\u4e73\u52a8\u7269"});
-  for (const auto& form : segment_test::Forms()) {
+  for (const auto& form : fast_test::Forms()) {
     std::vector<Columns> expected;
     for (const Set& set : Sets()) {
       if (!set.runs) continue;

@@ -10,11 +10,11 @@
 #include <memory>
 
 #include "corpus_files.h"
-#include "general/sp_texts.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/corpus_writer.h"
 #include "rankfeed/rankfeed.hpp"
 #include "rankfeed/rerank.h"
+#include "reference/sp_texts.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed::corpus_test {

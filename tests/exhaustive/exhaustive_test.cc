@@ -10,9 +10,9 @@
 
 #include "exhaustive/sp_encodings.h"
 #include "exhaustive/worlds.h"
-#include "general/sp_model_proto.h"
-#include "reference/hf_unigram.h"
-#include "reference/sp_from_proto.h"
+#include "plain/hf_unigram.h"
+#include "plain/sp_from_proto.h"
+#include "reference/sp_model_proto.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 
@@ -73,12 +73,12 @@ TEST_P(Exhaustive, SentencePiece) {
     const std::string bytes = sp_test::Serialize(proto);
     sentencepiece::SentencePieceProcessor library;
     ASSERT_TRUE(library.LoadFromSerializedProto(bytes).ok()) << vocabularies_[v].name;
-    const reference::SpUnigram plain(reference::FromProto(proto, reference::SpRelease::k0_2_1));
+    const plain::SpUnigram plain(plain::FromProto(proto, plain::SpRelease::k0_2_1));
     TestEngine engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0,
                       RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
     TestEngine general(bytes, 64, 0, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
     general.LeaveFastRoad();
-    const reference::SpUnigram newest(reference::FromProto(proto, reference::SpRelease::k0_2_2));
+    const plain::SpUnigram newest(plain::FromProto(proto, plain::SpRelease::k0_2_2));
     TestEngine newest_engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0,
                              RANKFEED_PARITY_SENTENCEPIECE);
     for (const std::string& text : strings_) {
@@ -187,7 +187,7 @@ TEST_P(Exhaustive, HuggingFace) {
   for (size_t v = 0; v < vocabularies_.size(); ++v) {
     if (Skipped(v)) continue;
     const HfWorld world = ToHf(vocabularies_[v]);
-    const reference::HfUnigram plain(world.pieces, 0u, world.byte_fallback);
+    const plain::HfUnigram plain(world.pieces, 0u, world.byte_fallback);
     const size_t form = v % 3;  // take turns
     TestEngine engine(ToJson(world, PreTokenizer(form)), /*max_text_bytes=*/64,
                       /*cache_bytes=*/v % 2 == 0 ? 0 : 4096);
@@ -196,7 +196,7 @@ TEST_P(Exhaustive, HuggingFace) {
       for (const std::string& split : PreTokenize(text, form)) {
         const auto tokens = plain.Encode(split);
         ASSERT_TRUE(tokens.has_value());
-        for (const reference::HfToken& token : *tokens) {
+        for (const plain::HfToken& token : *tokens) {
           expected.ids.push_back(static_cast<int32_t>(token.id));
           expected.begin.push_back(token.begin);
           expected.end.push_back(token.end);

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "exhaustive/worlds.h"
-#include "reference/hf_pipeline.h"
+#include "plain/hf_pipeline.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 
@@ -113,7 +113,7 @@ std::vector<std::string> Texts(const Split& split, size_t length) {
   return Sequences(letters, length);
 }
 
-void ExpectReferenceIds(TestEngine& engine, const reference::HfPipeline& plain,
+void ExpectReferenceIds(TestEngine& engine, const plain::HfPipeline& plain,
                         const std::string& text) {
   const auto expected = plain.Encode(text, false);
   ASSERT_TRUE(expected.has_value());
@@ -126,7 +126,7 @@ class HfPunctuation : public ::testing::TestWithParam<uint32_t> {};
 TEST_P(HfPunctuation, EveryShortText) {
   const Split& split = kIsolated[GetParam() / 12];
   const std::string file = File(kVocabularies[GetParam() / 4 % 3], GetParam() % 4, split);
-  const reference::HfPipeline plain(file);
+  const plain::HfPipeline plain(file);
   TestEngine fast(file, 64, 4096), general(file, 64, 0);
   ASSERT_EQ(rankfeed_model_off_fast_road(fast.model()), nullptr);
   general.LeaveFastRoad();
@@ -149,7 +149,7 @@ TEST(HfWordsBesideOtherCharacters, EveryShortText) {
     for (uint32_t world = 0; world < 12; world += kSanitized ? 5 : 1) {
       const std::string file = File(kVocabularies[world / 4], world % 4, split);
       SCOPED_TRACE(file);
-      const reference::HfPipeline plain(file);
+      const plain::HfPipeline plain(file);
       TestEngine engine(file, 64, 4096);
       ASSERT_NE(rankfeed_model_off_fast_road(engine.model()), nullptr);
       for (const std::string& text : Texts(split, kSanitized ? 2 : 3)) {

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "exhaustive/worlds.h"
-#include "reference/hf_pipeline.h"
+#include "plain/hf_pipeline.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 
@@ -68,7 +68,7 @@ TEST_P(HfWordPiece, EveryShortText) {
     for (const Words& words : kWords) {
       const std::string file = File(vocabulary, normalizer, words);
       SCOPED_TRACE(file);
-      const reference::HfPipeline plain(file);
+      const plain::HfPipeline plain(file);
       TestEngine fast(file, 64, 4096), general(file, 64, 0);
       general.LeaveFastRoad();
       for (const std::string& text : texts) {
@@ -97,7 +97,7 @@ TEST(HfWordPieceSigns, MarksAtEveryPlace) {
        {R"({"type":"NFC"})",
         R"({"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"q"},"content":""},{"type":"NFC"}]})"}) {
     const std::string file = File(kVocabularies[1], normalizer, kWords[0]);
-    const reference::HfPipeline plain(file);
+    const plain::HfPipeline plain(file);
     TestEngine fast(file, 1024, 4096);
     for (size_t before = 0; before < 140; ++before) {
       for (const char* const sign : {"=\u0338", "=q\u0338", "=q", "=.\u0338", ".=\u0338a"}) {

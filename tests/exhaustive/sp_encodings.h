@@ -8,14 +8,14 @@
 
 #include <string>
 
-#include "reference/sp_unigram.h"
+#include "plain/sp_unigram.h"
 #include "support/test_engine.h"
 
 namespace rankfeed::exhaustive {
 
-inline test::Encoding FromReference(const reference::SpUnigram& plain, const std::string& text) {
+inline test::Encoding FromReference(const plain::SpUnigram& plain, const std::string& text) {
   test::Encoding encoding;
-  for (const reference::SpToken& token : plain.Encode(text)) {
+  for (const plain::SpToken& token : plain.Encode(text)) {
     encoding.ids.push_back(static_cast<int32_t>(token.id));
     encoding.begin.push_back(token.begin);
     encoding.end.push_back(token.end);

@@ -11,8 +11,8 @@
 
 #include "exhaustive/sp_encodings.h"
 #include "exhaustive/worlds.h"
-#include "general/sp_model_proto.h"
-#include "reference/sp_from_proto.h"
+#include "plain/sp_from_proto.h"
+#include "reference/sp_model_proto.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 
@@ -72,8 +72,8 @@ TEST_P(SpSpaces, EveryShortText) {
   const std::string bytes = sp_test::Serialize(proto);
   sentencepiece::SentencePieceProcessor library;
   ASSERT_TRUE(library.LoadFromSerializedProto(bytes).ok());
-  const reference::SpUnigram older(reference::FromProto(proto, reference::SpRelease::k0_2_1));
-  const reference::SpUnigram newest(reference::FromProto(proto, reference::SpRelease::k0_2_2));
+  const plain::SpUnigram older(plain::FromProto(proto, plain::SpRelease::k0_2_1));
+  const plain::SpUnigram newest(plain::FromProto(proto, plain::SpRelease::k0_2_2));
   TestEngine older_engine(bytes, 64, 4096, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
   TestEngine newest_engine(bytes, 64, 4096, RANKFEED_PARITY_SENTENCEPIECE);
   for (TestEngine* engine : {&older_engine, &newest_engine}) {

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "gpu_handoff/support.h"
-#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "receipt/placed_image.h"
+#include "reference/sp_model_proto.h"
 #include "support/faults.h"
 #include "support/sanitizers.h"
 

@@ -14,8 +14,8 @@
 #include <functional>
 #include <limits>
 
-#include "general/sp_model_proto.h"
-#include "general/sp_texts.h"
+#include "reference/sp_model_proto.h"
+#include "reference/sp_texts.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <string>
 
-#include "general/sp_texts.h"
 #include "rankfeed/builder.h"
+#include "reference/sp_texts.h"
 #include "support/hostile_files.h"
 #include "support/load_budget.h"
 #include "support/process_cost.h"

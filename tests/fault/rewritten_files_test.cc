@@ -15,12 +15,12 @@
 #include "builder/hf_file.h"
 #include "contract/contract_models.h"
 #include "corpus/corpus_files.h"
+#include "fast/word_forms.h"
 #include "fault/rewritten_files.h"
 #include "image/format.h"
 #include "image/model.h"
 #include "support/faults.h"
 #include "support/sanitizers.h"
-#include "segment/word_forms.h"
 
 namespace rankfeed::fault_test {
 namespace {
@@ -47,8 +47,8 @@ std::string GeneralSource() {
 
 // A vocabulary of the segment engine with tables so small that most changes are seen.
 std::string SmallSource() {
-  segment_test::json file = segment_test::json::parse(segment_test::Form("B").file);
-  segment_test::json& pieces = file["model"]["vocab"];
+  fast_test::json file = fast_test::json::parse(fast_test::Form("B").file);
+  fast_test::json& pieces = file["model"]["vocab"];
   pieces.erase(pieces.begin() + 1000, pieces.end());
   return file.dump();
 }
@@ -85,7 +85,7 @@ class Vocabulary : public Victim {
     for (std::string& text : all) text.resize(std::min<size_t>(text.size(), 400));
     std::mt19937_64 random(5);
     while (all.size() < kRounds)
-      all.push_back(segment_test::Text(random) + " ab Aaa B<mask> ``12 words");
+      all.push_back(fast_test::Text(random) + " ab Aaa B<mask> ``12 words");
     char* to = texts_.as<char>();
     for (const std::string& text : all) {
       if (text.size() > 1000) continue;
@@ -255,9 +255,9 @@ struct Named {
   std::string (*source)();
 };
 const Named kVocabularies[] = {
-    {"segment engine, HuggingFace", [] { return segment_test::Form("B").file; }},
+    {"segment engine, HuggingFace", [] { return fast_test::Form("B").file; }},
     {"segment engine, HuggingFace, 1,000 pieces", SmallSource},
-    {"segment engine, SentencePiece", segment_test::DefaultModel},
+    {"segment engine, SentencePiece", fast_test::DefaultModel},
     {"general, HuggingFace", GeneralSource},
     {"general, SentencePiece", contract::SentencePieceSource},
 };

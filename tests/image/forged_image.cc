@@ -6,10 +6,10 @@
 
 #include "builder/byte_level.h"
 #include "builder/hf_file.h"
-#include "general/hf_tiny.h"
-#include "general/sp_model_proto.h"
 #include "image/search_start.h"
 #include "rankfeed/builder.h"
+#include "reference/hf_tiny.h"
+#include "reference/sp_model_proto.h"
 #include "support/base64.h"
 
 #define XXH_INLINE_ALL

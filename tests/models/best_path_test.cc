@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "general/sp_engine.h"
-#include "general/sp_model_proto.h"
 #include "models/unigram/best_path.h"
+#include "reference/sp_engine.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::unigram {
 namespace {

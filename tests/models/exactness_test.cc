@@ -12,20 +12,20 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "fast/engine.h"
+#include "fast/word_forms.h"
 #include "image/model.h"
 #include "models/unigram/exactness.h"
-#include "reference/sp_from_proto.h"
-#include "segment/engine.h"
-#include "segment/word_forms.h"
+#include "plain/sp_from_proto.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed {
 namespace {
 
-using segment_test::Encode;
-using segment_test::Image;
-using segment_test::Make;
-using segment_test::OnEveryIsa;
+using fast_test::Encode;
+using fast_test::Image;
+using fast_test::Make;
+using fast_test::OnEveryIsa;
 
 constexpr const char* kLetters[] = {"a", "b", "o", "s", "\u4e2d", "\u0e01"};
 
@@ -67,9 +67,9 @@ std::string Text(std::mt19937_64& random, size_t bytes) {
   return text;
 }
 
-std::vector<int32_t> Reference(const reference::SpUnigram& plain, const std::string& text) {
+std::vector<int32_t> Reference(const plain::SpUnigram& plain, const std::string& text) {
   std::vector<int32_t> ids;
-  for (const reference::SpToken& token : plain.Encode(text)) {
+  for (const plain::SpToken& token : plain.Encode(text)) {
     ids.push_back(static_cast<int32_t>(token.id));
   }
   return ids;
@@ -86,12 +86,12 @@ TEST(Exactness, PathsAndReferenceAgreeAcrossTheRebasingThreshold) {
     std::vector<std::vector<int32_t>> by_release;
     const std::string text = Text(random, scale == 1 ? 60000 : 12000 / (round % 3 + 1));
     for (const auto& [parity, release] :
-         {std::pair{RANKFEED_PARITY_SENTENCEPIECE, reference::SpRelease::k0_2_2},
-          std::pair{RANKFEED_PARITY_SENTENCEPIECE_0_2_1, reference::SpRelease::k0_2_1}}) {
+         {std::pair{RANKFEED_PARITY_SENTENCEPIECE, plain::SpRelease::k0_2_2},
+          std::pair{RANKFEED_PARITY_SENTENCEPIECE_0_2_1, plain::SpRelease::k0_2_1}}) {
       const Image image(file, parity);
-      ASSERT_TRUE(segment::Available(*image.model()));
+      ASSERT_TRUE(fast::Available(*image.model()));
       const std::vector<int32_t> expected =
-          Reference(reference::SpUnigram(reference::FromProto(proto, release)), text);
+          Reference(plain::SpUnigram(plain::FromProto(proto, release)), text);
       Encoder plain = Make(image.model(), true, 0);
       ASSERT_EQ(Encode(plain, text, 0), expected) << "round " << round << " parity " << parity;
       const auto number = parity;  // clang 14 captures no structured binding

@@ -14,8 +14,8 @@
 #include "builder/merge_tables.h"
 #include "builder/model_spec.h"
 #include "builder/quiet_characters.h"
+#include "fast/kernels/kernels.h"
 #include "models/bpe/byte_symbols.h"
-#include "segment/kernels/kernels.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed::bpe {
@@ -66,9 +66,9 @@ class Table {
   }
 
   // The same of several words in turn, without sizes.
-  std::vector<Ids> RunInTurn(const segment::KernelTable& kernels, const std::vector<Ids>& of) const {
+  std::vector<Ids> RunInTurn(const fast::KernelTable& kernels, const std::vector<Ids>& of) const {
     Ids ids;
-    std::vector<segment::MergeWord> words;
+    std::vector<fast::MergeWord> words;
     for (const Ids& word : of) {
       words.push_back({static_cast<uint32_t>(ids.size()), static_cast<uint16_t>(word.size()), 7, true});
       ids.insert(ids.end(), word.begin(), word.end());
@@ -76,7 +76,7 @@ class Table {
     const Merger merger({sections_.factors, sections_.slots, sections_.merges, sections_.ranks});
     kernels.merge(merger, ids.data(), words.data(), static_cast<uint32_t>(words.size()));
     std::vector<Ids> out;
-    for (const segment::MergeWord& word : words) {
+    for (const fast::MergeWord& word : words) {
       EXPECT_TRUE(word.segment == 7 && word.gaps);
       out.emplace_back(ids.begin() + word.begin, ids.begin() + word.begin + word.count);
     }
@@ -205,15 +205,15 @@ TEST(Merge, WordsInTurn) {
     const Table table(strings ? draw.Strings(letters, 1 + draw.Below(60), false) : draw.Any(any, 1 + draw.Below(any * any)));
     std::vector<Ids> words, expected;
     for (uint32_t count = draw.Below(40); count > 0; --count) {
-      words.push_back(draw.Word(strings ? letters : any, draw.Below(segment::kMergeSymbols + 1)));
+      words.push_back(draw.Word(strings ? letters : any, draw.Below(fast::kMergeSymbols + 1)));
       expected.push_back(table.Expected(words.back()).ids);
       merged += words.back().size() != expected.back().size();
     }
-    for (uint8_t isa = 0; isa < segment::kIsaCount; ++isa) {
-      const segment::KernelTable* const kernels = segment::KernelsOf(segment::Isa{isa});
+    for (uint8_t isa = 0; isa < fast::kIsaCount; ++isa) {
+      const fast::KernelTable* const kernels = fast::KernelsOf(fast::Isa{isa});
       if (kernels == nullptr) continue;
       ASSERT_EQ(table.RunInTurn(*kernels, words), expected)
-          << segment::IsaName(segment::Isa{isa}) << " round " << round;
+          << fast::IsaName(fast::Isa{isa}) << " round " << round;
     }
   }
   EXPECT_GT(merged, Scaled(1000));

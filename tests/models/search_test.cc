@@ -10,13 +10,13 @@
 #include <memory>
 #include <random>
 
-#include "segment/word_forms.h"
+#include "fast/word_forms.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed {
 namespace {
 
-using namespace segment_test;  // NOLINT: the test's own vocabulary
+using namespace fast_test;  // NOLINT: the test's own vocabulary
 
 constexpr const char* kMark = "\u2581";
 
@@ -119,8 +119,8 @@ Path Search(const Vocabulary& v, const rankfeed_model& model, const std::string&
 TEST(Search, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
   std::mt19937 random(5);
   size_t pruned = 0, compared = 0, ties = 0;
-  std::vector<const segment::KernelTable*> kernels;
-  segment_test::OnEveryIsa([&] { kernels.push_back(&segment_test::ForcedKernels()); });
+  std::vector<const fast::KernelTable*> kernels;
+  fast_test::OnEveryIsa([&] { kernels.push_back(&fast_test::ForcedKernels()); });
   const int rounds = kSanitized ? 12 : 60;
   for (int round = 0; round < rounds; ++round) {
     const unigram::ScoreSums sums =

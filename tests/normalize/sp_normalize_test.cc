@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests of text/sp_normalize: each rule of normalizer.cc on its own, with origins. The comparison
-// with libsentencepiece itself is in general/sp_encode_test.cc.
+// with libsentencepiece itself is in reference/sp_encode_test.cc.
 #include "normalize/sp_normalize.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "general/sp_model_proto.h"
+#include "reference/sp_model_proto.h"
 
 namespace rankfeed::normalize {
 namespace {

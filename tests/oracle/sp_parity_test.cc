@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "general/sp_texts.h"
+#include "reference/sp_texts.h"
 #include "support/sanitizers.h"
 #include "support/stress.h"
 #include "support/test_engine.h"

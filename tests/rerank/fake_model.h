@@ -153,7 +153,7 @@ struct FakeRequest {
   }
   // The same tokens, made before.
   rankfeed_source Ids(const std::string& text) {
-    ids.push_back(std::make_unique<reference::Ids>());
+    ids.push_back(std::make_unique<plain::Ids>());
     ids.back()->push_back(0);  // so that data() is not null for an empty text
     for (const char c : text) ids.back()->push_back(FakeId(c));
     rankfeed_source source = {};
@@ -180,7 +180,7 @@ struct FakeRequest {
   const rankfeed_executor* executor = nullptr;
   const rankfeed_control* control = nullptr;
   std::vector<std::unique_ptr<std::string>> texts;
-  std::vector<std::unique_ptr<reference::Ids>> ids;
+  std::vector<std::unique_ptr<plain::Ids>> ids;
 };
 
 // A filled batch, copied out of the arena.
@@ -188,7 +188,7 @@ struct Taken {
   rankfeed_batch batch;  // tensors point into arena
   std::vector<unsigned char> bytes;
   std::vector<rankfeed_batch_row> rows;
-  std::vector<reference::Ids> ids, types, positions;  // per row, pads taken off and checked
+  std::vector<plain::Ids> ids, types, positions;  // per row, pads taken off and checked
 };
 
 // 256-byte aligned memory of a slot.
@@ -255,7 +255,7 @@ inline Taken Take(const rankfeed_batch& batch) {
       }
     }
     const auto column = [&](const rankfeed_tensor& tensor) {
-      reference::Ids out;
+      plain::Ids out;
       for (uint32_t i = 0; tensor.dimensions != 0 && i < length; ++i) {
         out.push_back(static_cast<int32_t>(Element(tensor, first + skip + i)));
       }

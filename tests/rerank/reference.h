@@ -9,7 +9,7 @@
 
 #include "rankfeed/rerank.h"
 
-namespace rankfeed::reference {
+namespace rankfeed::plain {
 
 using Ids = std::vector<int32_t>;
 
@@ -146,4 +146,4 @@ inline Rows RowsOf(Ids query, Ids document, const rankfeed_rerank_options& o, si
   return {RANKFEED_OK, {{CutTo(query, a, left), CutTo(document, b, left)}}};
 }
 
-}  // namespace rankfeed::reference
+}  // namespace rankfeed::plain

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kBigArena = size_t{1} << 20;
 
-reference::Ids IdsOf(const std::string& text) {
-  reference::Ids ids;
+plain::Ids IdsOf(const std::string& text) {
+  plain::Ids ids;
   for (const char c : text) ids.push_back(FakeId(c));
   return ids;
 }
@@ -95,7 +95,7 @@ FakeRequest RequestOf(const Case& c, uint32_t ids_every) {
 }
 
 // Row contents by (document, chunk).
-using RowTable = std::map<std::pair<uint32_t, uint32_t>, reference::Ids>;
+using RowTable = std::map<std::pair<uint32_t, uint32_t>, plain::Ids>;
 
 RowTable Expected(const Case& c, std::vector<rankfeed_status>* status) {
   RowTable table;
@@ -106,10 +106,10 @@ RowTable Expected(const Case& c, std::vector<rankfeed_status>* status) {
       continue;
     }
     const auto rows =
-        reference::RowsOf(IdsOf(c.query), IdsOf(c.documents[d]), c.options, kFakeSpecials);
+        plain::RowsOf(IdsOf(c.query), IdsOf(c.documents[d]), c.options, kFakeSpecials);
     status->push_back(rows.status);
     for (uint32_t r = 0; r < rows.rows.size(); ++r) {
-      reference::Ids ids = {0};
+      plain::Ids ids = {0};
       const auto& [query, document] = rows.rows[r];
       ids.insert(ids.end(), query.begin(), query.end());
       ids.insert(ids.end(), {2, 2});
@@ -673,9 +673,9 @@ TEST(Reranker, SingleTemplate) {
   ASSERT_EQ(fake.init_status, RANKFEED_OK);
   const auto batches = RunAll(fake, request, Arena(kBigArena));
   ASSERT_EQ(batches.size(), 1u);
-  EXPECT_EQ(batches[0].ids[0], (reference::Ids{0, FakeId('a'), FakeId('b'), FakeId('c'), 2}));
+  EXPECT_EQ(batches[0].ids[0], (plain::Ids{0, FakeId('a'), FakeId('b'), FakeId('c'), 2}));
   EXPECT_EQ(batches[0].ids[1],
-            (reference::Ids{0, FakeId('a'), FakeId('b'), FakeId('c'), FakeId('d'), 2}));
+            (plain::Ids{0, FakeId('a'), FakeId('b'), FakeId('c'), FakeId('d'), 2}));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace rankfeed::rerank {
 namespace {
 
-reference::Ids Count(uint32_t n, int32_t from) {
-  reference::Ids ids(n);
+plain::Ids Count(uint32_t n, int32_t from) {
+  plain::Ids ids(n);
   std::iota(ids.begin(), ids.end(), from);
   return ids;
 }
@@ -46,7 +46,7 @@ TEST(Rows, RandomOptionsAsTheReference) {
                             o.truncation_side,
                             o.overflow,
                             true};
-    const auto expected = reference::RowsOf(Count(query, 0), Count(document, 1000), o, specials);
+    const auto expected = plain::RowsOf(Count(query, 0), Count(document, 1000), o, specials);
     const Range part = QueryPart(rules, query);
     const DocumentRows rows = PlanDocument(rules, part.size(), document);
     ASSERT_EQ(rows.status, expected.status) << i;

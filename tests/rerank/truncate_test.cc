@@ -21,7 +21,7 @@ TEST(Truncate, EverySmallPairAsTheReference) {
           rankfeed_rerank_options options = {};
           options.truncation = strategy;
           options.max_length = budget + 1;
-          const auto rows = reference::RowsOf(reference::Ids(query), reference::Ids(document),
+          const auto rows = plain::RowsOf(plain::Ids(query), plain::Ids(document),
                                               options, /*specials=*/1);
           const PairCut cut = TruncatePair(strategy, query, document, budget);
           ASSERT_EQ(cut.status, rows.status)

@@ -10,14 +10,14 @@
 namespace rankfeed::rerank {
 namespace {
 
-reference::Ids Count(uint32_t n) {
-  reference::Ids ids(n);
+plain::Ids Count(uint32_t n) {
+  plain::Ids ids(n);
   std::iota(ids.begin(), ids.end(), 0);
   return ids;
 }
 
 // The reference works on ids that are their own positions, so windows can be read off.
-Range RangeOf(const reference::Ids& window) {
+Range RangeOf(const plain::Ids& window) {
   if (window.empty()) return {0, 0};
   return {static_cast<uint32_t>(window.front()), static_cast<uint32_t>(window.back()) + 1};
 }
@@ -29,7 +29,7 @@ TEST(Windows, EverySmallDocumentAsTheReferences) {
         for (const uint8_t side : {RANKFEED_RIGHT, RANKFEED_LEFT}) {
           const bool left = side == RANKFEED_LEFT;
           Windows windows;
-          const auto expected = reference::HuggingFaceWindows(Count(tokens), size, stride, left);
+          const auto expected = plain::HuggingFaceWindows(Count(tokens), size, stride, left);
           ASSERT_EQ(MakeWindows(tokens, size, stride, RANKFEED_OVERFLOW_WINDOWS_SHORT_LAST, side, 0,
                                 &windows),
                     expected.has_value());
@@ -40,7 +40,7 @@ TEST(Windows, EverySmallDocumentAsTheReferences) {
                   << tokens << " " << size << " " << stride << " " << i;
             }
           }
-          const auto jina = reference::JinaWindows(Count(tokens), size, stride);
+          const auto jina = plain::JinaWindows(Count(tokens), size, stride);
           ASSERT_TRUE(MakeWindows(tokens, size, stride, RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST,
                                   side, 0, &windows));
           ASSERT_EQ(windows.count, jina.size());

@@ -22,9 +22,9 @@
 #include <thread>
 #include <vector>
 
-#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
+#include "reference/sp_model_proto.h"
 #include "support/stress.h"
 
 namespace rankfeed {

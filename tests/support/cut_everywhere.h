@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // tests/support/cut_everywhere.h: an encoder whose general path cuts texts at every place where they
-// can be cut (segment/cuts.h), so that short texts have many parts.
+// can be cut (fast/cuts.h), so that short texts have many parts.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 
 #include "encode/encoder.h"
-#include "segment/cuts.h"
+#include "fast/cuts.h"
 
 namespace rankfeed::test {
 
@@ -16,8 +16,8 @@ inline bool CutEverywhere(rankfeed_encoder* encoder) {
   if (encoder->general.parting.part_bytes == nullptr) return false;
   encoder->general.parting.part_bytes = [](const void* cuts, std::string_view rest) -> size_t {
     const auto size = static_cast<uint32_t>(rest.size());
-    const uint32_t cut = static_cast<const segment::Cuts*>(cuts)->FindFirst(rest, 0, size);
-    return cut != segment::Cuts::kNone ? cut : size;
+    const uint32_t cut = static_cast<const fast::Cuts*>(cuts)->FindFirst(rest, 0, size);
+    return cut != fast::Cuts::kNone ? cut : size;
   };
   return true;
 }

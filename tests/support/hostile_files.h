@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "general/sp_model_proto.h"
-#include "support/base64.h"
 #include "normalize/charsmap_builder.h"
+#include "reference/sp_model_proto.h"
+#include "support/base64.h"
 
 namespace rankfeed::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // models/unigram/kernels/kernels.h: the loops of the search, in one table for each instruction set
-// (segment/kernels/dispatch.cc).
+// (fast/kernels/dispatch.cc).
 #pragma once
 
 #include <cstdint>

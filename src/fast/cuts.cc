@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// fast/cuts.cc: see cuts.h.
+#include "fast/cuts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/utf8.h"
+#include "fast/spans.h"
+#include "image/fast_road.h"
+#include "models/model.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::fast {
+namespace {
+
+// Whether a part has a U+2581 at its begin only where a separator stands there.
+bool KeepsSeparator(const Model& model) {
+  return (model.segment.config->rules & (image::kPrependRules | image::kPatternSplits)) != 0;
+}
+
+// Why the ids of a text may not be those of the parts that it is cut into; null if they are.
+const char* ObstacleOf(const Model& model) {
+  const uint32_t rules = model.segment.config->rules;
+  // A part keeps the separator it begins with where only that makes a U+2581, and must not lose it.
+  if (KeepsSeparator(model) && (rules & image::kStripLeft) != 0) {
+    return model.huggingface() ? "normalizer, Strip, with a Metaspace that is not \"always\""
+                               : "add_dummy_prefix=false and remove_extra_whitespaces=true";
+  }
+  if (unigram::ScoreSumsOf(model) == unigram::ScoreSums::kFloat64Words) return nullptr;
+  // Unknown characters on both sides would be one token if U+2581 were unknown too.
+  const bool known = model.IsPieceCode(model.segment.config->space_code);
+  return known ? nullptr : image::FastRoadReasonName(image::FastRoadReason::kMetaspaceNoPiece);
+}
+
+}  // namespace
+
+Cuts::Cuts(const Model& model, const reference::AddedTokenFilter& filter,
+           const NormalizedTokens& normalized_tokens)
+    : model_(model),
+      filter_(filter),
+      normalized_tokens_(normalized_tokens),
+      signs_(model),
+      obstacle_(ObstacleOf(model)),
+      keeps_separator_(KeepsSeparator(model)) {
+  const image::SegmentConfig& config = *model.segment.config;
+  std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
+}
+
+uint32_t Cuts::FindLast(std::string_view text, uint32_t from, uint32_t to) const {
+  for (uint32_t at = to; at > from + 1;) {
+    if (IsSeparator(text[--at]) && At(text, at)) return at;
+  }
+  return kNone;
+}
+
+uint32_t Cuts::FindFirst(std::string_view text, uint32_t from, uint32_t to) const {
+  for (uint32_t at = from; at < to; ++at) {
+    if (IsSeparator(text[at]) && At(text, at)) return at;
+  }
+  return kNone;
+}
+
+size_t Cuts::PartBytes(const void* cuts, std::string_view text) {
+  const auto size = static_cast<uint32_t>(text.size());
+  if (size <= kPartBytes) return size;
+  const Cuts& self = *static_cast<const Cuts*>(cuts);
+  uint32_t cut = self.FindLast(text, 0, kPartBytes);
+  if (cut == kNone) cut = self.FindFirst(text, kPartBytes, size);
+  return cut != kNone ? cut : size;
+}
+
+// Whether the text may be cut at a separator.
+bool Cuts::At(std::string_view text, uint32_t at) const {
+  // In front of it other white space may mean something else.
+  if (at == 0 || at + 1 >= text.size() || (keeps_separator_ && text[at] != ' ')) return false;
+  const size_t before = utf8::Previous(text, at);
+  const utf8::Decoded last = utf8::Decode(text, before), next = utf8::Decode(text, at + 1);
+  if (model_.bpe()) return SplitsBefore(text, at, last);
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  if (before + last.size != at || !StandsAlone(last, char_info[last.code_point]) ||
+      !StandsAlone(next, char_info[next.code_point])) {
+    return false;
+  }
+  if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;
+  if (signs_.Has(text[at + 1])) return false;  // it may make a word
+  if (normalized_tokens_.MayTouch(text, at)) return false;
+  return IsFreeOfTokens(text, at);
+}
+
+// Whether a split of a pattern begins at the space `at`, whatever comes before the character in front
+// of it: no pattern takes white space other than line ends after something else, and none looks back.
+// Nor does NFC look over a space.
+bool Cuts::SplitsBefore(std::string_view text, uint32_t at, const utf8::Decoded& last) const {
+  if (text[at] != ' ' || text[at + 1] == ' ' || !last.valid) return false;
+  return !unicode::IsWhiteSpace(last.code_point) && !normalized_tokens_.MayTouch(text, at) &&
+         IsFreeOfTokens(text, at);
+}
+
+// Whether no added token begins after the separator at `at`, or right in front so that it may reach
+// over it.
+bool Cuts::IsFreeOfTokens(std::string_view text, uint32_t at) const {
+  if (model_.added_raw.empty()) return true;
+  const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);
+  return std::none_of(text.begin() + begin, text.begin() + at + 2,
+                      [&](char c) { return filter_.MayBeginWith(static_cast<uint8_t>(c)); });
+}
+
+}  // namespace rankfeed::fast

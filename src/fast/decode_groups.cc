@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// fast/decode_groups.cc: characters of a segment that are read together (decode.h, groups.h):
+// what was appended of them one by one is taken back, and what they become is appended.
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "fast/decode.h"
+
+namespace rankfeed::fast {
+
+using Kind = Outcome::Kind;
+
+// The character at *at is read together with others, or is one that the normalizer must be asked
+// about: it goes through that with its group, what stands before it there is taken back, and *at is
+// moved after it. Where groups are not known, its whole segment does.
+Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
+  const size_t begin =
+      groups_.known() ? std::max<size_t>(groups_.Begin(segment, *at), cursor_.after_sign) : 0;
+  // A mark that begins a group may be in one cluster with the byte before it.
+  const uint32_t first = tables_.char_info[utf8::CodePointAt(segment, begin)];
+  const bool marked = model_.huggingface() && (first & image::kClusterMarks) != 0;
+  if (marked && (begin != 0 || before_ != kNoByte)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  // What runs of white space are told by.
+  if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
+    return Outcome::General(RANKFEED_REASON_CHARACTER);
+  }
+  if (!groups_.known()) return AsWhole(segment, *at);
+  if (!TakeBackTo(segment, begin, *at)) return AsWhole(segment, begin);
+  run_.depends |= marked;
+  const uint32_t size = run_.size, left = size - run_.open();
+  const CharacterGroups::Extent extent =
+      groups_.ExtentFrom(segment, begin, /*first=*/begin == cursor_.after_sign);
+  const Outcome outcome = AppendGroup(segment, begin, extent);
+  if (outcome.kind == Kind::kSearch && begin != *at) {
+    const bool nothing = run_.size == size;
+    // What was taken back may have stood between a space and what comes next.
+    const bool after_code = left != 0 && !run_.IsOnlyMetaspace();
+    if (nothing && !(run_.front && begin == 0) && (!after_code || run_.signs.any())) {
+      return Outcome::General(RANKFEED_REASON_CONTEXT);
+    }
+    // The span before it was ended for the sake of the group's first character.
+    if (!nothing && left == 0 && !MayBeginAt(size)) return AsWhole(segment, begin);
+  }
+  *at = extent.end;
+  return outcome;
+}
+
+// Gives the segment to the normalizer, where all of it is there and nothing from `begin` on, up to
+// which it was read, keeps it from that.
+Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
+  for (size_t pos = begin; pos < segment.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(segment, pos);
+    if ((tables_.char_info[c.code_point] & image::kCharGeneralPath) != 0) {
+      return Outcome::General(RANKFEED_REASON_CHARACTER);
+    }
+    pos += c.size;
+  }
+  if (!run_.front) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  run_.TakeBack();
+  return {Kind::kNormalize};
+}
+
+// Appends what the group becomes that begins at `begin`.
+Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin,
+                                 CharacterGroups::Extent extent) {
+  std::span<const uint16_t> elements;
+  const rankfeed_reason reason = reader_.ReadGroup(segment, begin, extent, &elements);
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  if (leaves_nothing_ && begin == 0 && elements.empty()) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  // Each space begins a span with a code of its own.
+  if (room() < 2 * elements.size() + 2 * kCharRoom) {
+    run_.previous = image::kCharUnknown | (begin != 0 ? InfoBefore(segment, begin) : 0);
+    return Full(begin);
+  }
+  run_.AddElements(elements);
+  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
+  return {};
+}
+
+// Appends what the normalizer makes of the whole segment.
+Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start) {
+  std::span<const uint16_t> elements;
+  const rankfeed_reason reason = reader_.ReadSegment(segment, &elements);
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  if (leaves_nothing_ && elements.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  run_.Begin(/*whole=*/true, before_ == kNoByte, /*spaced=*/false);
+  if (room() < 2 * elements.size() + 2 * kCharRoom) return Full(0);
+  run_.Open(word_start);
+  run_.AddElements(elements);
+  if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  run_.Close();
+  return {};
+}
+
+// Whether a span may begin with the codes from `at` on, of what a group became.
+bool SpanDecoder::MayBeginAt(uint32_t at) const {
+  const uint32_t first = run_.codes[at];
+  const bool in_batch = run_.begins[run_.first_count] < at;
+  // If nothing was in the batch before either, what stood before it vanished.
+  if (!in_batch && run_.front) return true;
+  const uint32_t last = in_batch ? run_.codes[at - 1] : cursor_.last;
+  // A U+2581 that a space follows is no word.
+  if (first == run_.metaspace) return run_.every_space || last != run_.metaspace;
+  return !image::Spanned(run_.pairs, last, first) &&
+         (model_.IsPieceCode(last) || model_.IsPieceCode(first));
+}
+
+// Takes the characters [begin, at) of the segment back, which were appended last. False if it is
+// not known what the open span was before them.
+bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) {
+  if (begin == at) return true;
+  uint32_t codes = 0;
+  for (size_t pos = begin; pos < at;) {
+    const utf8::Decoded c = utf8::DecodeInline(segment, pos);
+    const uint32_t info = tables_.char_info[c.code_point];
+    if ((info & image::kCharSpace) != 0) return false;
+    const bool expands = (info & image::kCharExpands) != 0;
+    codes += expands ? static_cast<uint32_t>(ExpansionOf(tables_, info).size()) : 1;
+    pos += c.size;
+  }
+  const uint32_t left = run_.size - run_.open();
+  if (left < codes) return false;
+  run_.size -= codes;
+  if (run_.signs.any() && run_.IsOnlyMetaspace()) {
+    // It is not known any more whether the U+2581 that is left stands for a space.
+    if (begin != cursor_.after_sign) return false;
+    run_.trailing_space = false;
+  }
+  return true;
+}
+
+// Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
+// become several of which the next to it is no space, or at an end of its stretch.
+bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) {
+  constexpr uint32_t kNoCode = image::kCharNormalizes | image::kCharGeneralPath;
+  const size_t next = at + utf8::Decode(segment, at).size;
+  if ((info & image::kCharCodeMask) == 0) return false;
+  run_.depends |= at == 0 || next == segment.size();
+  const auto is_code = [this](uint32_t neighbour, bool first) {
+    if ((neighbour & kNoCode) != 0) return false;
+    if ((neighbour & image::kCharExpands) == 0) return (neighbour & image::kCharSpace) == 0;
+    const std::span<const uint16_t> codes = ExpansionOf(tables_, neighbour);
+    return !codes.empty() && (first ? codes.front() : codes.back()) != 0;
+  };
+  const bool apart_before =
+      at == 0 ? EndsApart(before_, image::kDropsOtherLeft) : is_code(run_.previous, false);
+  if (!apart_before) return false;
+  if (next == segment.size()) return EndsApart(after_, image::kDropsOtherRight);
+  const utf8::Decoded c = utf8::Decode(segment, next);
+  return c.valid && is_code(tables_.char_info[c.code_point], true);
+}
+
+// The same of the end of the segment: a sign stands there, or the stretch ends and no Strip drops
+// the character.
+bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
+  if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;
+  return run_.signs.Has(static_cast<char>(neighbour));
+}
+
+// Whether nothing came of the segment, and CR stands before it and LF after it: where it vanished
+// in front of the charsmap, they are one cluster there.
+bool SpanDecoder::LeavesLineEndsTogether() {
+  const bool empty = run_.size == run_.open() || run_.IsOnlyMetaspace();
+  const bool nothing = run_.every_space && run_.front && !run_.has_span() && empty;
+  run_.depends |= nothing;
+  return nothing && before_ == '\r' && after_ == '\n';
+}
+
+}  // namespace rankfeed::fast

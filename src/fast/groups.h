@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// fast/groups.h: which characters of a segment a normalizer reads together, so that only those go
+// through it and not the segment.
+//
+// A group ends before a character that no step reads together with one before it. In SentencePiece
+// that is one that no key of the charsmap goes on with. In HuggingFace
+// (builder/normalized_characters.h) it is no mark, and begins a grapheme cluster whatever stands
+// before it but a Prepend character. What the cluster rules look at is the text in front of the
+// charsmap, so that is asked of what the character decomposes to as well, and nothing that may
+// vanish may stand on either side. All other places are held to be inside a group: too large a
+// group costs time and no id.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "image/model.h"
+
+namespace rankfeed::fast {
+
+class CharacterGroups {
+ public:
+  // Of a model that takes the fast road.
+  explicit CharacterGroups(const Model& model);
+
+  // utf8::Previous, at once for most characters of one to three bytes.
+  static size_t Before(std::string_view segment, size_t at) {
+    const auto byte = [&](size_t back) { return static_cast<unsigned char>(segment[at - back]); };
+    if (byte(1) < 0x80) return at - 1;
+    if (at >= 2 && utf8::IsContinuation(segment[at - 1])) {
+      if (byte(2) >= 0xc2 && byte(2) < 0xe0) return at - 2;
+      // Not E0 and ED, after which not all bytes may stand.
+      const bool any = at >= 3 && byte(3) > 0xe0 && byte(3) < 0xf0 && byte(3) != 0xed;
+      if (any && utf8::IsContinuation(segment[at - 2])) return at - 3;
+    }
+    return utf8::Previous(segment, at);
+  }
+
+  // Whether groups can be told at all; otherwise a segment is one.
+  bool known() const { return known_; }
+  // Of the group that the character at `at` is in, its begin. O(group).
+  size_t Begin(std::string_view segment, size_t at) const;
+  // Whether a group may end before the character at `at`, which is not the first.
+  bool EndsBefore(std::string_view segment, size_t at) const;
+  // The group that begins at `begin`. first: one does begin there.
+  struct Extent {
+    size_t end;   // `begin` if none begins there whatever comes before
+    bool leaves;  // a character of it is one of kCharGeneralPath
+  };
+  Extent ExtentFrom(std::string_view segment, size_t begin, bool first = false) const;
+
+ private:
+  bool BeginsCluster(char32_t c) const;
+
+  // What is asked of a character: whether a group may begin with it (kBegins), it
+  // goes through the normalizer (kChanges), it vanishes, or it leaves the fast road (kLeaves).
+  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kLeaves = 8;
+  // Characters that vanish in a row, after which it is not asked what else stands there.
+  static constexpr uint32_t kMaxVanishing = 8;
+  // What a place is after, from character to character.
+  struct ReadSoFar {
+    bool changes = false;
+    uint32_t vanishing = 0;
+    void Go(uint32_t facts) {
+      if ((facts & (kChanges | kVanishes)) == 0) {  // as most
+        *this = {};
+        return;
+      }
+      changes = (facts & kChanges) != 0 || (changes && (facts & kVanishes) != 0);
+      vanishing = (facts & (kChanges | kVanishes)) == kVanishes ? vanishing + 1 : 0;
+    }
+    bool MayEnd() const { return !changes && vanishing < kMaxVanishing; }
+  };
+  uint32_t Facts(char32_t c) const;
+
+  const Model& model_;
+  bool known_ = false;
+};
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+// fast/kernels/avx512_decode.cc: decoding of kernels.h, sixteen characters or eight parts at a
+// time.
+#include "fast/kernels/loops.h"
+
+#if HWY_ARCH_X86
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+namespace rankfeed::fast::avx512 {
+namespace {
+
+constexpr int kCharacters = 16;
+
+RANKFEED_GATHER inline __m512i Set32(uint32_t value) {
+  return _mm512_set1_epi32(static_cast<int32_t>(value));
+}
+
+// Sixteen, and which of them are some.
+struct CodePoints {
+  __m512i at;
+  __mmask16 are;
+};
+
+// Those of characters of three bytes below image::kFirstCjk. count: at most kCharacters; what is
+// beyond is not read.
+RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count) {
+  // Bytes 3 i + 2, 3 i + 1 and 3 i go to 4 i on.
+  alignas(64) static constexpr uint8_t kPlaces[64] = {
+      2,  1,  0,  0,  5,  4,  3,  0,  8,  7,  6,  0,  11, 10, 9,  0,  14, 13, 12, 0,  17, 16,
+      15, 0,  20, 19, 18, 0,  23, 22, 21, 0,  26, 25, 24, 0,  29, 28, 27, 0,  32, 31, 30, 0,
+      35, 34, 33, 0,  38, 37, 36, 0,  41, 40, 39, 0,  44, 43, 42, 0,  47, 46, 45, 0};
+  const __m512i bytes = _mm512_maskz_loadu_epi8(_bzhi_u64(~uint64_t{0}, 3 * count), text);
+  const __m512i word =
+      _mm512_maskz_permutexvar_epi8(0x7777777777777777, _mm512_load_si512(kPlaces), bytes);
+  // 1110xxxx 10xxxxxx 10xxxxxx
+  const __mmask16 whole =
+      _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, Set32(0xf0c0c0)), Set32(0xe08080));
+  const __m512i low = _mm512_and_si512(word, Set32(0x3f));
+  const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
+  const __m512i high = _mm512_and_si512(_mm512_srli_epi32(word, 4), Set32(0xf000));
+  const __m512i at = _mm512_or_si512(_mm512_or_si512(low, middle), high);
+  return {at, _mm512_mask_cmplt_epu32_mask(whole, _mm512_sub_epi32(at, Set32(0x800)),  // overlong
+                                           Set32(image::kFirstCjk - 0x800))};
+}
+
+// How many characters may be read: those that begin before end, up to most of them.
+inline uint32_t Room(const char* text, const char* end, uint32_t most) {
+  const auto there = static_cast<uint32_t>(std::min<ptrdiff_t>((end - text + 2) / 3, kCharacters));
+  return std::min(there, most);
+}
+
+// What comes before each of values, the last of before first.
+RANKFEED_GATHER inline __m512i Shifted(__m512i values, __m512i before) {
+  return _mm512_alignr_epi32(values, before, 15);
+}
+// The one of values whose bit is set.
+RANKFEED_GATHER inline uint32_t One(__m512i values, uint32_t bit) {
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(
+      _mm512_castsi512_si128(_mm512_maskz_compress_epi32(static_cast<__mmask16>(bit), values))));
+}
+
+// image::Spanned by pairs of codes. In halves: products of 512-bit vectors lower the clock.
+RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, __m512i second) {
+  const __m256i factor = _mm256_set1_epi32(static_cast<int32_t>(image::kPairFactor));
+  const __m512i both = _mm512_or_si512(_mm512_slli_epi32(first, 16), second);
+  const __m256i low = _mm256_mullo_epi32(_mm512_castsi512_si256(both), factor);
+  const __m256i high = _mm256_mullo_epi32(_mm512_extracti64x4_epi64(both, 1), factor);
+  const __m512i bit = _mm512_srli_epi32(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1),
+                                        image::kPairShift);
+  const __m512i bits = _mm512_i32gather_epi32(_mm512_srli_epi32(bit, 5), pairs, 4);
+  return _mm512_test_epi32_mask(_mm512_srlv_epi32(bits, _mm512_and_si512(bit, Set32(31))),
+                                Set32(1));
+}
+
+// is, by a branch on whether it is what is likely, so that what comes next need not wait for it.
+inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
+  if (is != likely) [[unlikely]] {
+    likely = is;
+    asm volatile("" : "+r"(likely));  // no conditional move
+  }
+  return likely;
+}
+
+// Follows(), of those that are.
+RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i previous) {
+  constexpr uint32_t kNotOne =
+      image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
+  const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, image::kCharBaseShift),
+                                         Set32(image::kCharMarks));
+  return _mm512_mask_testn_epi32_mask(are, info, _mm512_or_si512(marks, Set32(kNotOne)));
+}
+
+// Of up to 64 bytes: where characters begin, and where one goes on that should not or does not and
+// should. A character that has no end in those is wrong after them.
+struct Utf8Bytes {
+  uint64_t leads, wrong;
+};
+// those: the bytes there are.
+RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t those) {
+  const auto from = [bytes, those](uint32_t byte) RANKFEED_GATHER {
+    return _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(byte))) & those;
+  };
+  const uint64_t two = from(0xc0), three = from(0xe0), on = from(0x80) ^ two;
+  return {those ^ on, (two << 1 | three << 2) ^ on};
+}
+
+// What decoding characters of one to three bytes needs in registers.
+class Utf8Decoder {
+ public:
+  RANKFEED_GATHER Utf8Decoder()
+      : places_(_mm512_load_si512(kBytePlaces.data())),
+        quads_(_mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
+        steps_(Set32(0x03020100)),
+        shifts_(_mm512_setr_epi32(16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 8, 8, 0, 0)),
+        leasts_(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x800, -1)) {}
+
+  RANKFEED_GATHER __m512i Places(uint64_t of) const {
+    return _mm512_maskz_compress_epi8(of, places_);
+  }
+
+  // Characters of bytes that begin at those of places that are there, and go on as long as they
+  // should: their code points, and which are not overlong or longer than three bytes.
+  RANKFEED_GATHER CodePoints Decode(__m512i bytes, __m128i places, __mmask16 there) const {
+    const __m512i place = _mm512_shuffle_epi8(_mm512_cvtepu8_epi32(places), quads_);
+    __m512i word = _mm512_permutexvar_epi8(_mm512_add_epi8(place, steps_), bytes);
+    // By the high half of the first byte: as if there were three bytes.
+    const __m512i kind = _mm512_srli_epi32(word, 4);
+    word = _mm512_sllv_epi32(word, _mm512_permutexvar_epi32(kind, shifts_));
+    const __m512i low = _mm512_and_si512(_mm512_srli_epi32(word, 16), Set32(0x7f));
+    const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
+    const __m512i high = _mm512_and_si512(_mm512_slli_epi32(word, 12), Set32(0xf000));
+    const __m512i at = _mm512_or_si512(_mm512_or_si512(low, middle), high);
+    return {at, _mm512_mask_cmpge_epu32_mask(there, at, _mm512_permutexvar_epi32(kind, leasts_))};
+  }
+
+ private:
+  __m512i places_, quads_, steps_, shifts_, leasts_;
+};
+
+}  // namespace
+
+RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
+  const char* const end = to->readable;
+  uint32_t size = to->size;
+  if (text >= end || size >= to->size_limit) return text;
+  __m512i before = Set32(to->previous), codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
+  for (;;) {
+    const uint32_t count = Room(text, end, to->size_limit - size);
+    const auto [at, are] = Threes(text, count);
+    const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->basic, 4);
+    const __m512i codes = _mm512_and_si512(info, Set32(image::kCharCodeMask));
+    const __m512i previous = Shifted(info, before);
+    const uint32_t follow = FollowMask(are, info, previous);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
+    const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(follow)));
+    if (size + done > to->open() + RunDecode::kCutFrom) {
+      const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
+      const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kCharMarks));
+      const uint32_t unknown =
+          _mm512_test_epi32_mask(_mm512_and_si512(info, previous), Set32(image::kCharUnknown));
+      const uint32_t from = std::max(to->open() + RunDecode::kCutFrom, size) - size;
+      // Parts are longer than a vector, so that there is one cut at most.
+      static_assert(RunDecode::kCutFrom >= kCharacters);
+      const uint32_t cuts = _bzhi_u32(~(spanned | marked | unknown), done) >> from << from;
+      if (cuts != 0) {
+        const auto i = static_cast<uint32_t>(std::countr_zero(cuts));
+        to->size = size + i;
+        to->Cut();
+      }
+    }
+    if (done == kCharacters && end - text > 3 * kCharacters && size + done < to->size_limit) {
+      text += 3 * kCharacters;
+      size += kCharacters;
+      before = info;
+      codes_before = codes;
+      continue;
+    }
+    // Without any, the last of those before.
+    to->previous = done != 0 ? One(info, 1u << (done - 1)) : One(before, 1u << (kCharacters - 1));
+    to->size = size + done;
+    text += 3 * done;
+    if (text >= end || to->size >= to->size_limit || !AppendExpansion(text, to)) return text;
+    text += 3;
+    if (text >= end || to->size >= to->size_limit) return text;
+    size = to->size;
+    before = Set32(to->previous);
+    codes_before = Set32(to->codes[size - 1]);
+  }
+}
+
+RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
+  const char* const end = to->end;
+  uint32_t size = to->size;
+  if (text == end || size >= to->size_limit) return text;
+  const Utf8Decoder utf8;
+  // The first of an open part is no place to cut.
+  uint32_t cuttable = size != to->open() ? ~0u : ~1u;
+  __m512i before = Set32(size != 0 ? to->codes[size - 1] : 0);
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const char* const begin = text;
+  __m512i last = before;  // code points
+  for (;;) {
+    // As much as sixteen characters take, and more.
+    const auto left = static_cast<uint32_t>(std::min<ptrdiff_t>(end - text, 64));
+    const uint64_t those = _bzhi_u64(~uint64_t{0}, left);
+    const __m512i bytes = _mm512_maskz_loadu_epi8(those, text);
+    const auto [leads, wrong] = Leads(bytes, those);
+    auto count = static_cast<uint32_t>(std::popcount(leads));
+    if (wrong != 0) {
+      // The last one before may be cut short there, or go on for too long.
+      count = static_cast<uint32_t>(
+          std::popcount(_bzhi_u64(leads, static_cast<uint32_t>(std::countr_zero(wrong)))));
+      count -= count != 0;
+    }
+    count = std::min({count, to->size_limit - size, uint32_t{kCharacters}});
+    const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, count));
+    const auto [at, known] = utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), there);
+    const __m512i codes = _mm512_and_si512(
+        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, to->direct, 2),
+        Set32(0xffff));
+    const uint32_t done = IfPredicted(
+        count,
+        static_cast<uint32_t>(std::countr_one(uint32_t{_mm512_test_epi32_mask(codes, codes)})));
+    const uint32_t spanned = Spanned(to->pairs, Shifted(codes, before), codes);
+    const uint32_t cuts = _bzhi_u32(~spanned & cuttable, done);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(codes));
+    const __m512i places = _mm512_add_epi32(Set32(size), lanes);
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(to->begins + to->count + 1),
+        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
+    to->count += static_cast<uint32_t>(std::popcount(cuts));
+    // Where character i begins; after the last, where the bytes end.
+    const auto place = [leads = leads, left](uint32_t i) RANKFEED_GATHER {
+      return std::min(static_cast<uint32_t>(_tzcnt_u64(_pdep_u64(uint64_t{1} << i, leads))), left);
+    };
+    size += done;
+    text += place(done);
+    if (done == kCharacters && text != end && size < to->size_limit) {
+      before = codes;
+      last = at;
+      cuttable = ~0u;
+      continue;
+    }
+    to->size = size;
+    if (done != 0) {
+      to->previous = to->basic[One(at, 1u << (done - 1))];
+    } else if (text != begin) {
+      to->previous = to->basic[One(last, 1u << (kCharacters - 1))];
+    }
+    return text;
+  }
+}
+
+// Without a branch on what scripts the characters are of or how many, which follow no pattern.
+RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys,
+                                     const uint16_t* misses, uint32_t count, ShortDecode* to) {
+  const Utf8Decoder utf8;
+  const uint32_t* const basic = to->basic;
+  uint16_t* const all_codes = to->codes;
+  uint32_t size = to->size, span = to->count, done = 0;
+  for (; done < count && size < to->size_limit && span < to->count_limit; ++done) {
+    const uint16_t i = misses[done];
+    const bool word_start = segments.word_start(i);
+    const uint32_t bytes = segments.size(i);
+    if (bytes > ShortDecode::kMaxBytes) break;
+    // Of the key, after its tag.
+    const __m512i key =
+        _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
+    const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
+    bool is = are.wrong == 0;
+    const __m512i places = utf8.Places(are.leads);
+    const auto codes_count = static_cast<uint32_t>(std::popcount(are.leads));
+    all_codes[size] = to->metaspace;
+    uint16_t* const codes = all_codes + size + word_start;
+    __m512i previous = _mm512_setzero_si512();
+    for (uint32_t k = 0; k < codes_count; k += kCharacters) {
+      const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, codes_count - k));
+      const auto [at, known] = utf8.Decode(
+          key, k == 0 ? _mm512_castsi512_si128(places) : _mm512_extracti32x4_epi32(places, 1),
+          there);
+      const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, basic, 4);
+      is &= there == FollowMask(known, info, Shifted(info, previous));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), _mm512_cvtepi32_epi16(info));
+      previous = info;
+    }
+    if (!is) break;
+    to->decoded[done] = EndShort(*to, i, word_start, codes_count, &size, &span);
+  }
+  to->size = size;
+  to->count = span;
+  return done;
+}
+
+}  // namespace rankfeed::fast::avx512
+
+#endif  // HWY_ARCH_X86

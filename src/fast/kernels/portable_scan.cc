@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// fast/kernels/portable_scan.cc: bytes to classes. Compiled once per Highway target.
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fast/kernels/portable_scan.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which defines the target.
+#include "fast/kernels/loops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rankfeed::fast {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 64 lanes, so that one vector never spans two mask words.
+using Bytes = hn::CappedTag<uint8_t, 64>;
+
+template <class D>
+HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(d, mask, bits);
+  uint64_t word;
+  std::memcpy(&word, bits, sizeof(word));
+  return word;
+}
+
+// The 64 bytes at a place, in `tail` if fewer than that are left, with others after them.
+HWY_INLINE const uint8_t* Block(const char* from, size_t left, uint8_t other, uint8_t (&tail)[64]) {
+  if (left >= 64) return reinterpret_cast<const uint8_t*>(from);
+  std::memset(tail, other, sizeof(tail));
+  std::memcpy(tail, from, left);
+  return tail;
+}
+
+// What sets, of which low and high are the halves, have in common with the bytes v; zero is nothing.
+template <class V>
+HWY_INLINE V Has(Bytes d, const uint8_t (&low)[16], const uint8_t (&high)[16], V v) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(d, static_cast<uint8_t>(low[hn::GetLane(v) & 15] & high[hn::GetLane(v) >> 4]));
+#else
+  const auto row = hn::TableLookupBytes(hn::LoadDup128(d, low), hn::And(v, hn::Set(d, 0x0f)));
+  return hn::And(row, hn::TableLookupBytes(hn::LoadDup128(d, high), hn::ShiftRight<4>(v)));
+#endif
+}
+
+bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks) {
+  const Bytes d;
+  auto found = hn::Zero(d);
+  alignas(64) uint8_t tail[64];
+  for (size_t at = 0; at < size; at += 64) {
+    const uint8_t* const from = Block(text + at, size - at, 0xff, tail);  // in no set
+    ClassMasks m = {};
+    for (size_t i = 0; i < 64; i += hn::Lanes(d)) {
+      const auto v = hn::LoadU(d, from + i);
+      const auto in = [&](const ByteSet& set) HWY_ATTR {
+        return MaskBits(d, hn::Ne(Has(d, set.low, classes.separators.high, v), hn::Zero(d))) << i;
+      };
+      m.separator |= in(classes.separators);
+      m.common |= in(classes.common);
+      m.letter |= in(classes.letters);
+      found = hn::Or(found, Has(d, classes.stop_bytes.low, classes.separators.high, v));
+    }
+    if (size - at < 64) m.separator |= ~uint64_t{0} << (size - at);
+    masks[at / 64] = m;
+  }
+  return !hn::AllFalse(d, hn::Ne(found, hn::Zero(d)));
+}
+
+bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
+  const Bytes d;
+  // Whether bytes are of [first, last].
+  const auto between = [d](auto v, uint8_t first, uint8_t last) HWY_ATTR {
+    const auto from_first = hn::Sub(v, hn::Set(d, first));
+    return hn::Eq(hn::Min(from_first, hn::Set(d, static_cast<uint8_t>(last - first))), from_first);
+  };
+  uint64_t beyond = 0;
+  alignas(64) uint8_t tail[64];
+  for (size_t at = 0; at < size; at += 64) {
+    const uint8_t* const from = Block(text + at, size - at, '\t', tail);
+    SplitMasks m = {};
+    for (size_t i = 0; i < 64; i += hn::Lanes(d)) {
+      const auto v = hn::LoadU(d, from + i);
+      const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i; };
+      const auto blank = hn::Eq(v, hn::Set(d, ' '));
+      put(&m.letters, between(hn::Or(v, hn::Set(d, 0x20)), 'a', 'z'));
+      put(&m.digits, between(v, '0', '9'));
+      put(&m.spaces, hn::Or(blank, between(v, '\t', '\r')));
+      put(&m.blanks, blank);
+      put(&m.newlines, hn::Or(hn::Eq(v, hn::Set(d, '\r')), hn::Eq(v, hn::Set(d, '\n'))));
+      put(&m.apostrophes, hn::Eq(v, hn::Set(d, '\'')));
+      put(&m.beyond_ascii, between(v, 0x80, 0xff));
+    }
+    beyond |= m.beyond_ascii;
+    masks[at / 64] = m;
+  }
+  return beyond != 0;
+}
+
+void ClassifyLeads(const char* text, size_t size, const LeadSet& plain, LeadMasks* masks) {
+  const Bytes d;
+  alignas(64) uint8_t tail[64];
+  const uint8_t* const from = Block(text, size, 0, tail);
+  LeadMasks m = {};
+  for (size_t i = 0; i < 64; i += hn::Lanes(d)) {
+    const auto v = hn::LoadU(d, from + i);
+    const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i; };
+    const auto at_least = [&](uint8_t byte) HWY_ATTR {
+      return hn::Eq(hn::Max(v, hn::Set(d, byte)), v);
+    };
+    put(&m.inner, hn::Eq(hn::And(v, hn::Set(d, 0xc0)), hn::Set(d, 0x80)));
+    put(&m.leads, at_least(0xc0));
+    put(&m.threes, at_least(0xe0));
+    put(&m.fours, at_least(0xf0));
+    put(&m.plain, hn::Ne(Has(d, plain.low, plain.high, v), hn::Zero(d)));
+  }
+  *masks = m;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rankfeed::fast
+HWY_AFTER_NAMESPACE();

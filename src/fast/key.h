@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// fast/key.h: the raw bytes of a segment as a fixed-size key with a hash. The same code makes
+// the keys of the image's word table (builder) and looks them up.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "base/hash.h"
+#include "image/format.h"
+
+namespace rankfeed::fast {
+
+struct alignas(32) SegmentKey {
+  // Longest segment that has a key. 31 bytes hold 99.9 % of the words of the twelve XQuAD languages
+  // that are written with spaces, and two keys with their ids fill two cache lines.
+  static constexpr uint32_t kMaxBytes = 31;
+
+  // In memory order: the tag, the bytes of the segment, zeros.
+  uint64_t part[4];
+
+  // Size of the segment and whether a U+2581 stands before it; a longer segment than kMaxBytes has
+  // a tag that no entry has.
+  static constexpr uint32_t Tag(uint32_t size, bool word_start) {
+    return size | (word_start ? uint32_t{image::kKeyWordStart} : 0);
+  }
+
+  // Of the segment, kMaxBytes + 1 for all that are longer.
+  uint32_t size() const { return part[0] & 0x7f; }
+
+  // The first size <= kMaxBytes bytes at data.
+  static SegmentKey Make(const char* data, uint32_t size, uint32_t tag) {
+    char bytes[sizeof(SegmentKey)] = {};
+    bytes[0] = static_cast<char>(tag);
+    std::memcpy(bytes + 1, data, size);
+    SegmentKey key;
+    std::memcpy(key.part, bytes, sizeof(bytes));
+    return key;
+  }
+
+  // The low bits index the tables, so the 17 highest bits of the sum, in which all bytes of a key
+  // have a part, are folded onto them.
+  static constexpr uint64_t kFactor0 = kHashFactor0, kFactor1 = kHashFactor1;
+  static constexpr int kTurn2 = 23, kTurn3 = 13;  // most segments have nothing in parts 2 and 3
+  static constexpr int kFold = 47;
+  uint64_t Hash() const {
+    const uint64_t sum = (part[0] ^ std::rotl(part[2], kTurn2)) * kFactor0 +
+                         (part[1] ^ std::rotl(part[3], kTurn3)) * kFactor1;
+    return sum ^ sum >> kFold;
+  }
+};
+
+// By size: ones over the bytes of the segment that a key has, zeros over the tag and what follows.
+// Longer segments have keys of their tag only, so that looking for them touches no more than two
+// lines of either table.
+struct KeyMasks {
+  alignas(64) uint8_t of[SegmentKey::kMaxBytes + 2][sizeof(SegmentKey)];
+  constexpr KeyMasks() : of() {
+    for (uint32_t size = 0; size <= SegmentKey::kMaxBytes; ++size) {
+      for (uint32_t i = 1; i <= size; ++i) of[size][i] = 0xff;
+    }
+  }
+};
+inline constexpr KeyMasks kKeyMasks;
+
+}  // namespace rankfeed::fast

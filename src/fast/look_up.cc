@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// fast/look_up.cc: see look_up.h.
+#include "fast/look_up.h"
+
+#include <algorithm>
+
+#include "fast/kernels/kernels.h"
+#include "models/model.h"
+
+namespace rankfeed::fast {
+
+void LookUp::Scratch::Carve(Layout& layout, uint32_t cache_bytes) {
+  cache.Carve(layout, cache_bytes);
+  constexpr uint32_t kEntries = kMaxBatch + kVectorSlack;
+  batch.keys = layout.Take<SegmentKey>(kEntries);
+  for (uint64_t*& part : batch.parts) part = layout.Take<uint64_t>(kEntries);
+  batch.hashes = layout.Take<uint64_t>(kEntries);
+  batch.found = layout.Take<Found>(kEntries);
+  batch.misses = layout.Take<uint16_t>(kEntries);
+  slots = layout.Take<uint16_t>(kRepeatSlots);
+  repeats = layout.Take<Repeat>(kEntries);
+  decoded = layout.Take<Decoded>(kEntries);
+  inserts = layout.Take<uint16_t>(kEntries);
+}
+
+void LookUp::Miss() {
+  scratch_.batch.misses[0] = 0;
+  miss_count_ = 1;
+  repeat_count_ = 0;
+}
+
+void LookUp::Run(SegmentQueue& queue, uint32_t count) {
+  // Looked up at once: what that fetches stays in the first level cache.
+  constexpr uint32_t kTogether = 128;
+  const KernelTable& kernels = count < kFewSegments ? *kernels_.few : kernels_;
+  const LookUpBatch& batch = scratch_.batch;
+  const Segments segments = queue.segments();
+  SegmentQueue::Place next = queue.next_text();
+  miss_count_ = repeat_count_ = 0;
+  uint32_t run = 0;
+  for (uint32_t begin = 0, made = 0; begin < count; begin = made) {
+    const uint32_t end = std::min(count, begin + kTogether);
+    while (made < end) {
+      const SegmentRun& of = queue.RunOf(made, &run);
+      const uint32_t size = std::min(queue.end(of), end) - made;
+      kernels.make_keys(tables_, of.stretch.data(), of.stretch.size() + of.beyond,
+                        segments.From(made), size, made, batch);
+      made += size;
+    }
+    if (queue.more()) queue.Fetch(&next);
+    miss_count_ = kernels.match_table(tables_, begin, end, batch, miss_count_);
+  }
+  miss_count_ = kernels.match_cache(tables_, batch, miss_count_);
+  if (miss_count_ < 2) return;
+  // What a text is about comes several times in a batch.
+  batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};
+  miss_count_ = kernels.find_repeats(batch, kMaxBatch, miss_count_, scratch_.slots,
+                                     scratch_.repeats, &repeat_count_);
+}
+
+void LookUp::ForgetRepeats(uint32_t k) {
+  uint16_t* const misses = scratch_.batch.misses;
+  Repeat* const repeats = scratch_.repeats;
+  const uint16_t first = misses[k];
+  const uint32_t count = repeat_count_;
+  repeat_count_ = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (repeats[i].of < first) {
+      repeats[repeat_count_++] = repeats[i];
+    } else {
+      misses[miss_count_++] = repeats[i].segment;
+    }
+  }
+  std::sort(misses + k + 1, misses + miss_count_);
+}
+
+void LookUp::Resolve(const unigram::SpanPaths& spans, uint32_t end) {
+  // Copies: for all the compiler knows what is stored below is what the members point to.
+  Found* const all = scratch_.batch.found;
+  Decoded* const decoded = scratch_.decoded;
+  uint16_t* const inserts = scratch_.inserts;
+  const uint32_t count = decoded_count_;
+  uint32_t left = 0, insert_count = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const Decoded miss = decoded[k];
+    const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
+    // What its info does not settle is decoded once more, from its bytes. Of what it never settles
+    // the span is searched, if it is not a short one.
+    const bool settles = found.info.exact_below != 0;
+    if (found.info.count != 0 && (settles || spans.IsShort(miss.first))) {
+      all[miss.segment] = found;
+      inserts[insert_count] = miss.segment;
+      insert_count += settles;
+    } else {
+      all[miss.segment].ids = nullptr;
+      decoded[left++] = miss;
+    }
+  }
+  decoded_count_ = left;
+  insert_count_ = insert_count;
+  if (repeat_count_ != 0) ResolveRepeats(end);
+}
+
+void LookUp::ResolveRepeats(uint32_t end) {
+  Found* const found = scratch_.batch.found;
+  Decoded* const decoded = scratch_.decoded;
+  const uint32_t own = decoded_count_;
+  for (uint32_t k = 0; k < repeat_count_ && scratch_.repeats[k].segment < end; ++k) {
+    const auto [segment, of] = scratch_.repeats[k];
+    found[segment] = found[of];
+    if (found[of].ids != nullptr) continue;
+    // A miss, or itself a repeat of one.
+    const auto before = [](const Decoded& a, uint16_t wanted) { return a.segment < wanted; };
+    const Decoded* miss = std::lower_bound(decoded, decoded + own, of, before);
+    if (miss == decoded + own || miss->segment != of) {
+      miss = decoded + decoded_count_ - 1;
+      while (miss->segment != of) --miss;
+    }
+    decoded[decoded_count_] = *miss;
+    decoded[decoded_count_++].segment = segment;
+  }
+  if (decoded_count_ == own) return;
+  std::sort(decoded, decoded + decoded_count_,
+            [](const Decoded& a, const Decoded& b) { return a.segment < b.segment; });
+}
+
+void LookUp::Insert() {
+  const LookUpBatch batch = scratch_.batch;
+  const LookUpTables tables = tables_;
+  const uint16_t* const inserts = scratch_.inserts;
+  const uint32_t count = scratch_.cache.enabled() ? insert_count_ : 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t i = inserts[k];
+    const SegmentKey& key = batch.keys[i];
+    if (key.size() > SegmentKey::kMaxBytes) continue;
+    const Found& found = batch.found[i];
+    Keep(key, found.ids, found.info, tables.Line(batch.hashes[i]));
+  }
+  insert_count_ = 0;
+}
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// fast/look_up.h: segments to ids by their raw bytes: first in the image's table of segments
+// that are one token, then in the cache of segments seen before, then among those of the same
+// batch.
+//
+// A batch at a time, with all memory fetched ahead. Text that needs no normalization is never
+// copied, and most of it is never even decoded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/layout.h"
+#include "fast/cache.h"
+#include "fast/key.h"
+#include "fast/queue.h"
+#include "fast/spans.h"
+#include "image/format.h"
+#include "models/model.h"
+
+namespace rankfeed::fast {
+
+// A segment that is the same as one before it in the batch.
+struct Repeat {
+  uint16_t segment, of;
+};
+
+struct LookUpTables {
+  const image::SegmentEntry* table;
+  uint64_t table_mask;
+  CacheLine* cache;
+  uint64_t cache_mask;
+
+  const image::SegmentEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
+  CacheLine* Line(uint64_t hash) const { return cache + (hash & cache_mask); }
+};
+
+// What the segments of a batch are looked up with, by their number in it.
+struct LookUpBatch {
+  SegmentKey* keys;    // of those in neither table
+  uint64_t* parts[4];  // for loops that take several keys at once: a part of all of them
+  uint64_t* hashes;
+  Found* found;
+  uint16_t* misses;  // those to look further for, in order
+};
+
+// Where find_repeats remembers segments, by their hashes.
+inline constexpr uint32_t kRepeatSlots = 512;
+
+class LookUp {
+ public:
+  static constexpr uint32_t kMaxBatch = SegmentQueue::kMaxWaiting;
+
+  struct Scratch {
+    SegmentCache cache;
+    LookUpBatch batch = {};
+    uint16_t* slots = nullptr;  // kRepeatSlots
+    Repeat* repeats = nullptr;
+    Decoded* decoded = nullptr;
+    uint16_t* inserts = nullptr;
+    void Carve(Layout& layout, uint32_t cache_bytes);
+  };
+
+  LookUp(const Model& model, const KernelTable& kernels, Scratch& scratch)
+      : kernels_(kernels),
+        scratch_(scratch),
+        tables_{model.segment.entries.data(), (uint64_t{1} << model.segment.config->table_bits) - 1,
+                scratch.cache.lines(), scratch.cache.mask()} {}
+
+  // Looks the first count segments of the queue up. What neither table has becomes the misses, each
+  // segment once.
+  void Run(SegmentQueue& queue, uint32_t count);
+  // The same of no segment.
+  void Skip() { miss_count_ = decoded_count_ = repeat_count_ = insert_count_ = 0; }
+  // The same for a batch of one segment that is known to be a miss.
+  void Miss();
+
+  const Found* found() const { return scratch_.batch.found; }
+  // For an engine whose segments hold always: it fills in what misses and repeats are, and lists what
+  // Insert keeps.
+  Found* found_to_write() { return scratch_.batch.found; }
+  std::span<const Repeat> repeats() const { return {scratch_.repeats, repeat_count_}; }
+  uint16_t* inserts() { return scratch_.inserts; }
+  void SetInserts(uint32_t count) { insert_count_ = count; }
+  const SegmentKey* keys() const { return scratch_.batch.keys; }
+  const uint16_t* misses() const { return scratch_.batch.misses; }
+  uint32_t miss_count() const { return miss_count_; }
+
+  // What miss k became depends on its neighbours: repeats of it and of the misses after it become
+  // misses. Once a batch: O((misses + repeats) log).
+  void ForgetRepeats(uint32_t k);
+
+  // What misses were decoded to: room for as many, in order, and how many there are.
+  Decoded* decoded() const { return scratch_.decoded; }
+  uint32_t decoded_count() const { return decoded_count_; }
+  void SetDecoded(uint32_t count) { decoded_count_ = count; }
+
+  // After a search. Misses that are like segments of the tables now are found, repeats before
+  // segment `end` what the segments are that they repeat; decoded() is left with what is neither.
+  void Resolve(const unigram::SpanPaths& spans, uint32_t end);
+  // Keeps what was resolved in the cache. Ids of the batch are void then.
+  void Insert();
+
+ private:
+  void ResolveRepeats(uint32_t end);
+
+  const KernelTable& kernels_;
+  Scratch& scratch_;
+  const LookUpTables tables_;
+  uint32_t miss_count_ = 0, decoded_count_ = 0, repeat_count_ = 0, insert_count_ = 0;
+};
+
+}  // namespace rankfeed::fast

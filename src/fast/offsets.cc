@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// fast/offsets.cc: see offsets.h.
+#include "fast/offsets.h"
+
+#include <algorithm>
+
+#include "base/byte_set.h"
+#include "base/utf8.h"
+#include "fast/spans.h"
+
+namespace rankfeed::fast {
+
+// The codes of a segment in order, as SpanDecoder makes them, with their places only.
+class Offsets::Walker {
+ public:
+  Walker(const Offsets& offsets, uint32_t begin, uint32_t end, bool word_start)
+      : offsets_(offsets), tables_(offsets.model_.segment), at_(begin), end_(end) {
+    if (!word_start) return;
+    Open(offsets.SpaceOf(begin),
+         begin != 0 && offsets.IsSeparator(begin - 1) && !offsets.IsAfterWord(begin));
+  }
+
+  // Whether characters came that are not normalized one by one, or not here.
+  bool failed() const { return failed_; }
+
+  // The places of the first and the last of the next count codes. False if there are fewer.
+  bool Take(uint32_t count, Range* first, Range* last) {
+    for (uint32_t taken = 0; taken < count;) {
+      if (!More()) return false;
+      uint32_t some = 1;
+      *last = char_;
+      if (opens_) {
+        opens_ = false;
+        if (space_.end != 0) *last = space_;
+      } else if (alone_) {
+        alone_ = false;
+        left_ = 0;
+        *last = space_;
+      } else {
+        some = std::min(left_, count - taken);
+        left_ -= some;
+      }
+      if (taken == 0) *first = *last;
+      taken += some;
+    }
+    return true;
+  }
+
+  // Whether there are more codes.
+  bool More() {
+    while (left_ == 0) {
+      if (list_ == list_end_) {
+        if (at_ == end_ || failed_) return offsets_.IsAfterWord(at_) && EndsInSpace();
+        Read();
+      } else if (*list_ == image::kSign) {
+        if (EndsInSpace()) return true;
+        Open({0, 0}, false);
+        after_sign_ = true;
+        if (++list_ != list_end_) ++list_;
+        left_ = 1;
+        spaced_ = false;
+      } else if (*list_ == 0) {
+        ++list_;
+        Open(char_, true);
+      } else {
+        EndSign();
+        for (; list_ != list_end_ && *list_ != 0 && *list_ != image::kSign; ++list_) ++left_;
+        spaced_ = false;
+      }
+    }
+    return true;
+  }
+
+  // How many there are, to the end.
+  uint32_t Count() {
+    uint32_t count = 0;
+    for (; More(); left_ = 0, opens_ = alone_ = false) count += left_ + opens_;
+    return count;
+  }
+
+ private:
+  // A word begins after that space, or without one.
+  void Open(Range space, bool spaced) {
+    opens_ = true;
+    after_sign_ = false;
+    spaced_ = spaced && offsets_.signs_.after_space();
+    const bool first_character = (offsets_.rules_ & image::kSpaceHasNoOffsets) != 0;
+    space_ = first_character ? Range{0, 0} : space;
+    // There every one of them counts, also those of empty words.
+    failed_ |= (offsets_.rules_ & image::kEverySpaceIsWord) != 0 && left_before_ != 0;
+  }
+
+  // Another character comes.
+  void EndSign() {
+    if (after_sign_) Open({0, 0}, false);
+  }
+
+  // In front of a sign a space may be a word of its own.
+  bool EndsInSpace() {
+    if (!spaced_) return false;
+    spaced_ = opens_ = false;
+    alone_ = true;
+    left_ = 1;
+    return true;
+  }
+
+  void Read() {
+    const utf8::Decoded c = utf8::Decode({offsets_.stretch_.data(), end_}, at_);
+    const uint32_t info = tables_.char_info[c.code_point];
+    const uint32_t needs_all =
+        image::kCharNormalizes | image::kCharGeneralPath | image::JoiningMarks(previous_);
+    failed_ |= (info & needs_all) != 0;
+    char_ = {at_, static_cast<uint32_t>(at_ + c.size)};
+    at_ = char_.end;
+    previous_ = info;
+    left_before_ = 1;
+    if (c.size == 1 && offsets_.signs_.Has(offsets_.stretch_[char_.begin])) return ReadSign();
+    if ((info & image::kCharExpands) != 0) {
+      const std::span<const uint16_t> codes = ExpansionOf(tables_, info);
+      list_ = codes.data();
+      list_end_ = list_ + codes.size();
+      // What vanishes takes the last of several characters before it along (normalizer.rs).
+      failed_ |= list_ == list_end_ && several_;
+      several_ = list_end_ - list_ > 1;
+      return;
+    }
+    several_ = false;
+    if ((info & image::kCharSpace) != 0) {
+      Open(char_, true);
+    } else {
+      EndSign();
+      left_ = 1;
+      spaced_ = false;
+    }
+  }
+
+  void ReadSign() {
+    static constexpr uint16_t kList[2] = {image::kSign, 0};  // the code does not matter here
+    list_ = kList;
+    list_end_ = kList + 2;
+    several_ = false;
+    failed_ |= at_ != end_ && offsets_.signs_.MayJoin({offsets_.stretch_.data(), end_}, at_);
+  }
+
+  const Offsets& offsets_;
+  const SegmentTables& tables_;
+  uint32_t at_, end_;
+  uint32_t previous_ = 0;     // CharInfo of the character before
+  uint32_t left_before_ = 0;  // whether any was read
+  bool several_ = false;      // it became several
+  Range char_ = {0, 0};       // the one whose codes come
+  uint32_t left_ = 0;         // of its codes, or of those up to a space in it
+  const uint16_t *list_ = nullptr, *list_end_ = nullptr;
+  bool opens_ = false;      // a word, with the next code
+  Range space_ = {0, 0};    // in front of it; empty: none
+  bool spaced_ = false;     // and nothing came since, where that makes a word in front of a sign
+  bool alone_ = false;      // the next code is that space
+  bool after_sign_ = false;  // a sign came last
+  bool failed_ = false;
+};
+
+Offsets::Offsets(const Model& model)
+    : model_(model), rules_(model.segment.config->rules), signs_(model) {
+  constexpr uint32_t kNotPlain = image::kCharExpands | image::kCharNormalizes |
+                                 image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
+  ByteSet separators;
+  std::copy_n(model.segment.config->separators, sizeof(separators.low), separators.low);
+  std::fill(std::begin(kinds_), std::end(kinds_), uint8_t{kOther});
+  for (uint8_t b = 0; b < 128; ++b) {
+    if ((model.segment.char_info[b] & kNotPlain) == 0) kinds_[b] = kPlain;
+    if (separators.Has(b)) kinds_[b] = kSeparator;
+  }
+}
+
+void Offsets::Begin(std::string_view stretch, uint32_t offset) {
+  stretch_ = stretch;
+  offset_ = offset;
+  known_ = begins_plainly_ = true;
+  if (stretch.empty()) return;
+  const SegmentTables& tables = model_.segment;
+  const utf8::Decoded c = utf8::Decode(stretch, 0);
+  const uint32_t info = tables.char_info[c.code_point];
+  known_ = !Vanishes(tables, info);
+  const uint32_t next =
+      c.size != stretch.size() ? tables.char_info[utf8::CodePointAt(stretch, c.size)] : 0;
+  begins_plainly_ = StandsAlone(c, info) && (next & image::kCharMarks) == 0;
+}
+
+// Of what the separator before a place became; empty without one.
+Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
+  if (at == 0 || (signs_.any() && !IsSeparator(at - 1))) return {0, 0};
+  // The cluster of both became one space, with the place of the first.
+  const bool line_end = (rules_ & image::kCrLfIsOne) != 0 && at >= 2 && stretch_[at - 1] == '\n' &&
+                        stretch_[at - 2] == '\r';
+  return line_end ? Range{at - 2, at - 1} : Range{at - 1, at};
+}
+
+// Whether the separator before a place is a LF after what vanishes: with a CR before that it may be
+// one cluster.
+bool Offsets::IsLineEndTakenApart(uint32_t at) const {
+  if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
+  const size_t before = utf8::Previous(stretch_, at - 1);
+  const uint32_t info = model_.segment.char_info[utf8::Decode(stretch_, before).code_point];
+  if ((info & image::kCharExpands) != 0) return Vanishes(model_.segment, info);
+  // Several characters that a Replace looks for may vanish together.
+  constexpr uint32_t kInPattern = image::kMarkInPattern | image::kMarkInPattern << image::kCharBaseShift;
+  return (info & (image::kCharNormalizes | kInPattern)) != 0;
+}
+
+bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
+                    TokenSink& sink) const {
+  if (!known_ || last > sink.capacity) return false;  // or there are no ids to look at
+  if (first == last) return true;
+  if (IsLineEndTakenApart(signs_.any() && IsSeparator(begin) ? end : begin)) [[unlikely]]
+    return false;
+  uint8_t kinds = 0;
+  for (uint32_t at = begin; at < end; ++at) kinds |= kinds_[static_cast<uint8_t>(stretch_[at])];
+  if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
+  if (IsSeparator(begin)) {  // an empty word (scan.h)
+    Range space = SpaceBefore(signs_.any() ? end : begin);
+    if (space.end == 0) space = {begin, end};  // after a U+2581 that was put in front of the text
+    Set(sink, first, space, space);
+    return last == first + 1;
+  }
+  return PlaceWalking(begin, end, word_start, first, last, sink);
+}
+
+// Every byte is a character and a code. False if some token is unknown.
+bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
+                         uint32_t last, TokenSink& sink) const {
+  uint32_t known = 0;
+  for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);
+  if (known != end - begin + word_start) return false;
+  uint32_t at = begin;
+  for (uint32_t i = first; i < last; ++i) {
+    uint32_t size = CodesOf(sink, i);
+    Range from{at, at + 1};
+    if (word_start && i == first) {
+      const Range space = SpaceOf(begin);
+      if ((rules_ & image::kSpaceHasNoOffsets) == 0 && space.end != 0) from = space;
+      size -= std::min(size, 1u);  // the U+2581
+    }
+    at += size;
+    Set(sink, i, from, {at, size == 0 ? from.end : at});
+  }
+  return true;
+}
+
+bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
+                           uint32_t last, TokenSink& sink) const {
+  const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
+  const int32_t* const ids = sink.ids;
+  const auto unknowns = std::count(ids + first, ids + last, unk_id);
+  uint32_t left = 0;  // of an unknown token: what the others leave
+  if (unknowns > 1) return false;
+  if (unknowns == 1) {
+    uint32_t known = 0;
+    for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);  // 0 of the unknown one
+    const uint32_t codes = Walker(*this, begin, end, word_start).Count();
+    if (codes <= known) return false;
+    left = codes - known;
+  }
+  Walker walker(*this, begin, end, word_start);
+  for (uint32_t i = first; i < last; ++i) {
+    Range from{}, to{};
+    if (!walker.Take(ids[i] == unk_id ? left : CodesOf(sink, i), &from, &to)) return false;
+    Set(sink, i, from, to);
+  }
+  return !walker.More() && !walker.failed();
+}
+
+bool Offsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
+  const auto size = static_cast<uint32_t>(stretch_.size());
+  const bool separator = kinds_[static_cast<uint8_t>(stretch_.back())] == kSeparator;
+  if (!known_ || !separator || sink.count > sink.capacity || IsLineEndTakenApart(size)) return false;
+  const Range space = SpaceBefore(size);
+  Set(sink, token, space, space);
+  return true;
+}
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// fast/offsets.h: where the tokens of a segment stand in its text (HuggingFace parity).
+//
+// What a character becomes on its own has its place, all of it; so the places of a segment's codes
+// are those of its raw characters, and a token has as many codes as its piece has characters. The
+// U+2581 in front of a word has the place of the space that became it, the last one of a run
+// (NormalizedString:: replace of tokenizers 0.23.2), or of the word's first character where none
+// did. The word that spaces make in front of a sign has the place of the last one.
+//
+// Not known here, and left to the general path: the places in segments that go through the
+// normalizer as a whole, of two unknown tokens in one segment, and where a stretch begins with what
+// vanishes (the reference's alignment is off by one there).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/token_sink.h"
+#include "fast/signs.h"
+#include "image/model.h"
+
+namespace rankfeed::fast {
+
+class Offsets {
+ public:
+  explicit Offsets(const Model& model);
+
+  // A stretch begins; its first byte is at that offset of the text.
+  void Begin(std::string_view stretch, uint32_t offset);
+
+  // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their places. False if they
+  // are not known here. O(bytes + tokens).
+  bool Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
+             TokenSink& sink) const;
+  // The same for the token of the separators that end the stretch.
+  bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
+
+  // Whether the stretch begins with a character that stays, whatever comes after it: the places of
+  // what follows do not depend on how it begins.
+  bool begins_plainly() const { return begins_plainly_; }
+
+ private:
+  struct Range {
+    uint32_t begin, end;  // in the stretch
+  };
+  class Walker;
+
+  bool PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
+                  TokenSink& sink) const;
+  bool PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
+                    TokenSink& sink) const;
+  Range SpaceBefore(uint32_t at) const;
+  // Of what the U+2581 of a word stands for. One before a sign may be a word itself.
+  Range SpaceOf(uint32_t begin) const {
+    return IsAfterWord(begin) ? Range{0, 0} : SpaceBefore(begin);
+  }
+  bool IsLineEndTakenApart(uint32_t at) const;
+  void Set(TokenSink& sink, uint32_t token, Range first, Range last) const {
+    if (sink.begin != nullptr) sink.begin[token] = offset_ + first.begin;
+    if (sink.end != nullptr) sink.end[token] = offset_ + last.end;
+  }
+  uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
+    return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
+  }
+
+  const Model& model_;
+  const uint32_t rules_;  // image::SegmentRule
+  const Signs signs_;
+  bool IsSeparator(uint32_t at) const {
+    return kinds_[static_cast<uint8_t>(stretch_[at])] == kSeparator;
+  }
+  // Whether a space before that place is a word.
+  bool IsAfterWord(uint32_t at) const {
+    return signs_.after_space() && at != stretch_.size() && signs_.Has(stretch_[at]);
+  }
+  // What a raw byte is: a character and a code, a separator, or anything else.
+  enum : uint8_t { kPlain = 0, kSeparator = 1, kOther = 2 };
+  uint8_t kinds_[256];
+  std::string_view stretch_;
+  uint32_t offset_ = 0;
+  bool known_ = true;  // the stretch does not begin with a character that vanishes
+  bool begins_plainly_ = true;
+};
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// fast/opening.cc: see opening.h.
+#include "fast/opening.h"
+
+#include <cstring>
+#include <span>
+
+#include "fast/groups.h"
+#include "fast/spans.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::fast {
+
+Openings::Openings(const Model& model) : model_(model), rules_(model.segment.config->rules) {
+  std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
+}
+
+Opening Openings::Of(std::string_view stretch, std::string_view text) const {
+  Opening opening{.text = Stripped(stretch)};
+  const bool begins_text = opening.text.data() == text.data();
+  opening.prefixed =
+      !Has(image::kPrependRules) || (Has(image::kPrependOnlyFirst) && begins_text);
+  opening.reason = ReasonAtBegin(opening.text, begins_text, &opening.prefixed);
+  if ((Has(image::kDropsOtherLeft) && LosesOtherSpace(opening.text, true)) ||
+      (Has(image::kDropsOtherRight) && LosesOtherSpace(opening.text, false))) [[unlikely]] {
+    opening.reason = RANKFEED_REASON_CONTEXT;
+  }
+  return opening;
+}
+
+// Whether a text loses the character, if it begins with that: white space, or in SentencePiece
+// parity what becomes one space.
+bool Openings::StripsLeft(const utf8::Decoded& c) const {
+  if (model_.huggingface()) return unicode::IsWhiteSpace(c.code_point);
+  if (IsSeparator(c)) return true;
+  constexpr uint32_t kSpace = image::kCharSpace | image::kCharExpands | image::kCharNormalizes;
+  const uint32_t info = model_.segment.char_info[c.code_point];
+  // Where a longer key begins with it, what follows it decides.
+  return c.valid && (info & kSpace) == image::kCharSpace && image::JoiningMarks(info) == 0;
+}
+
+// Without the white space that a Strip takes off before anything else is done.
+std::string_view Openings::Stripped(std::string_view stretch) const {
+  while (Has(image::kStripLeft) && !stretch.empty()) {
+    const utf8::Decoded c = utf8::DecodeInline(stretch, 0);
+    if (!StripsLeft(c)) break;
+    stretch.remove_prefix(c.size);
+  }
+  while (Has(image::kStripRight) && !stretch.empty()) {
+    const size_t last = CharacterGroups::Before(stretch, stretch.size());
+    if (!unicode::IsWhiteSpace(utf8::CodePointAt(stretch, last))) break;
+    stretch.remove_suffix(stretch.size() - last);
+  }
+  return stretch;
+}
+
+// Where only the begin of a text gets a U+2581 (HuggingFace), or in SentencePiece parity where
+// spaces are counted or those there get none, what the first character becomes decides whether it
+// gets one; if that is not itself, nor begins with a space, the general path finds out. *prefixed:
+// false where it needs none. Where HuggingFace counts spaces, a U+2581 that was put in front of
+// one, or of nothing, is taken back (fast/span_writer.h).
+rankfeed_reason Openings::ReasonAtBegin(std::string_view stretch, bool begins_text,
+                                        bool* prefixed) const {
+  const bool asks = !model_.huggingface() ? Has(image::kEverySpaceIsWord | image::kPrependsNever)
+                                          : begins_text && Has(image::kPrependOnlyFirst);
+  if (!asks || stretch.empty()) return RANKFEED_REASON_NONE;
+  const utf8::Decoded first = utf8::DecodeInline(stretch, 0);
+  if (IsSeparator(first)) return RANKFEED_REASON_NONE;
+  const SegmentTables& tables = model_.segment;
+  const uint32_t info = tables.char_info[first.code_point];
+  const bool alone = first.size == stretch.size();
+  const utf8::Decoded next = alone ? utf8::Decoded{0, 1, true} : utf8::Decode(stretch, first.size);
+  const uint32_t after = alone ? 0 : tables.char_info[next.code_point];
+  constexpr uint32_t kDoubtful =
+      image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
+  const bool vanishes = Vanishes(tables, after);
+  const bool expands = (info & image::kCharExpands) != 0;
+  const std::span<const uint16_t> codes = ExpansionOf(tables, info);
+  const bool spaced = !codes.empty() && codes[0] == 0;
+  if (model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
+      (expands ? spaced : true) && next.valid && !vanishes && ((info | after) & kDoubtful) == 0) {
+    *prefixed = false;
+    return RANKFEED_REASON_NONE;
+  }
+  if (expands) return codes.empty() || spaced ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+  // Together with the next it may become anything, or with the one after that if it vanishes.
+  constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
+  const bool joins = (image::JoiningMarks(info) & kReplaced) != 0 &&
+                     (vanishes || (after & (image::kCharNormalizes | image::kCharMarks)) != 0);
+  constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
+  return joins || (info & kOther) != 0 ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+}
+
+// Whether a Strip that comes after other steps may drop white space at an end of a stretch that is a
+// character elsewhere.
+bool Openings::LosesOtherSpace(std::string_view rest, bool left) const {
+  while (!rest.empty()) {
+    const size_t at = left ? 0 : CharacterGroups::Before(rest, rest.size());
+    const utf8::Decoded c = utf8::Decode(rest, at);
+    left ? rest.remove_prefix(c.size) : rest.remove_suffix(rest.size() - at);
+    const uint32_t info = model_.segment.char_info[c.code_point];
+    if (IsSeparator(c)) continue;
+    const bool expands = (info & image::kCharExpands) != 0;
+    if (!expands && (info & image::kCharSpace) == 0 && unicode::IsWhiteSpace(c.code_point)) {
+      return true;
+    }
+    // After what vanishes or may do so the next one decides, and after what becomes a space.
+    constexpr uint32_t kDoubtful =
+        image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
+    if ((info & kDoubtful) != 0) continue;
+    const std::span<const uint16_t> codes = ExpansionOf(model_.segment, info);
+    if (expands ? !codes.empty() && (left ? codes.front() : codes.back()) != 0
+                : (info & image::kCharSpace) == 0) {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace rankfeed::fast

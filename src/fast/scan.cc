@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// fast/scan.cc: boundaries of segments from masks of classes, see scan.h.
+#include "fast/scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/utf8.h"
+#include "fast/kernels/kernels.h"
+#include "fast/spans.h"
+#include "normalize/precompiled.h"
+
+namespace rankfeed::fast {
+
+ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
+                                      const ByteSet& stop_too) {
+  ByteClasses classes{.stop_bytes = stop};
+  for (size_t i = 0; i < sizeof(stop.low); ++i) classes.stop_bytes.low[i] |= stop_too.low[i];
+  std::memcpy(classes.separators.low, config.separators, sizeof(config.separators));
+  std::memcpy(classes.common.low, config.common, sizeof(config.common));
+  std::memcpy(classes.letters.low, config.letters, sizeof(config.letters));
+  return classes;
+}
+
+SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
+                               const ByteClasses& classes, const Scratch& scratch)
+    : model_(model),
+      kernels_(kernels),
+      classes_(classes),
+      scratch_(scratch),
+      rules_(model.segment.config->rules),
+      signs_(model),
+      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
+  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model, kernels);
+}
+
+void SegmentScanner::Start(std::string_view text, bool prefixed) {
+  text_ = text;
+  prefixed_ = prefixed;
+  at_ = 0;
+  before_ = {};
+  has_open_ = stopped_ = false;
+  if (splits_.has_value()) scans_ = splits_->Start(text);
+}
+
+uint32_t SegmentScanner::NextSplits(const Segments& segments) {
+  size_t end;
+  const uint32_t count = splits_->Next(at_, kBlockBytes, segments, &end);
+  stopped_ = false;
+  for (; at_ < end; at_ += std::min<size_t>(kBlockBytes, end - at_)) {
+    const size_t size = std::min<size_t>(kBlockBytes, end - at_);
+    stopped_ |= kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
+  }
+  return count;
+}
+
+// Boundaries of the block from its classes; returns how many masks they are.
+template <bool kSigns>
+[[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
+  const ClassMasks* const classes = scratch_.classes;
+  BoundaryMasks* const boundaries = scratch_.boundaries;
+  Before before = before_;
+  uint32_t words = 0;
+  for (size_t k = 0; 64 * k < size; ++k) {
+    const size_t next = 64 * (k + 1);
+    uint64_t next_common = 0;
+    if (kSigns) next_common = next < size ? classes[k + 1].common : IsCommonAt(at_ + next);
+    boundaries[words++] = BoundariesOf<kSigns>(classes[k], next_common, at_ + 64 * k, &before);
+  }
+  before_ = before;
+  if (looks_at_spaces_) [[unlikely]]
+    ApplySpaceRules(classes, words, boundaries);
+  return words;
+}
+
+// Of 64 bytes from text_[base] on. next_common: of the byte after them.
+template <bool kSigns>
+[[gnu::always_inline]] inline BoundaryMasks SegmentScanner::BoundariesOf(const ClassMasks& classes,
+                                                                         uint64_t next_common,
+                                                                         size_t base,
+                                                                         Before* last) const {
+  const uint64_t s = classes.separator, c = classes.common;
+  const uint64_t other = ~(s | c | classes.letter);
+  const uint64_t s1 = s << 1 | last->separator, c1 = c << 1 | last->common,
+                 other1 = other << 1 | last->other;
+  last->separator = s >> 63, last->common = c >> 63, last->other = other >> 63;
+  if constexpr (kSigns) {
+    uint64_t starts = ~s & (s1 | c | c1);
+    for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+      if (signs_.MayJoin(text_, base + bit)) starts &= ~(uint64_t{1} << bit);
+    }
+    const uint64_t before_sign = c >> 1 | next_common << 63;
+    const uint64_t empty = signs_.after_space() ? s & before_sign : 0;
+    const uint64_t empty1 = empty << 1 | last->empty;
+    last->empty = empty >> 63;
+    return {starts | empty, (~s1 & (s | starts)) | empty1, ~empty};
+  }
+  // Places where a segment may begin: after a separator, or between the classes.
+  uint64_t starts = ~s & (s1 | (c ^ c1));
+  const uint64_t after_other = c & other1;
+  for (uint64_t ask = starts & ~s1 & ((other & c1) | after_other); ask != 0; ask &= ask - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+    const bool before = (after_other >> bit & 1) != 0;
+    starts ^= uint64_t{BoundaryForbidden(base + bit, before)} << bit;
+  }
+  return {starts, ~s1 & (s | starts), s1};
+}
+
+template <bool kSigns>
+uint32_t SegmentScanner::NextBlock(const Segments& segments) {
+  const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
+  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
+  const uint32_t words = FindBoundaries<kSigns>(size);
+  uint32_t begins = 0, ends = 0;
+  if (has_open_) segments.begins[begins++] = open_;
+  kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
+  at_ += size;
+  if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
+    segments.ends[ends++] = static_cast<uint32_t>(at_);
+  }
+  has_open_ = ends < begins;
+  if (has_open_) open_ = segments.begins[ends];
+  return ends;
+}
+
+template uint32_t SegmentScanner::NextBlock<false>(const Segments& segments);
+template uint32_t SegmentScanner::NextBlock<true>(const Segments& segments);
+
+// What the rules about white space change of the boundaries of a block.
+void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words,
+                                     BoundaryMasks* boundaries) {
+  for (uint32_t k = 0; k < words && (rules_ & image::kEverySpaceIsWord) != 0; ++k) {
+    AddEmptyWords(at_ + 64 * k, classes[k].separator & boundaries[k].word_starts, &boundaries[k]);
+  }
+  // The first byte may begin no word, but then a separator before a byte does.
+  if (at_ == 0 && !prefixed_) boundaries[0].word_starts &= ~uint64_t{1};
+}
+
+// Adds those of the separators after others, from text_[base] on, that are empty words.
+void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks) {
+  uint64_t empty = 0;
+  const size_t left = text_.size() - std::min(base, text_.size());
+  if (left < 64) repeated &= (uint64_t{1} << left) - 1;  // those after are none
+  for (; repeated != 0; repeated &= repeated - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(repeated));
+    const size_t at = base + bit;
+    if (at == 0) {  // nothing is before it but a U+2581
+      empty |= uint64_t{(rules_ & image::kFrontSpaceIsWord) != 0} << bit;
+      continue;
+    }
+    const char byte = text_[at], before = text_[at - 1];
+    const bool run = byte == ' ' && before == ' ' && (rules_ & image::kSpaceRunIsOne) != 0;
+    const bool line_end = byte == '\n' && before == '\r' && (rules_ & image::kCrLfIsOne) != 0;
+    if (!run && !line_end) empty |= uint64_t{1} << bit;
+  }
+  masks->starts |= empty;
+  masks->stops |= empty << 1 | before_.empty;
+  masks->word_starts &= ~empty;
+  before_.empty = empty >> 63;
+}
+
+// Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
+// there) keeps segments from ending there. The byte on the other side is a common one.
+bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
+  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
+  // A control character.
+  if (const auto byte = static_cast<unsigned char>(text_[before ? at - 1 : at]); byte < 0x80) {
+    const uint32_t info = char_info.data[byte];
+    return !before || !is_mark(info) ? forbids(info) : BoundaryForbiddenByMarks(at, before);
+  }
+  // Most are of three bytes and no marks. On which side follows no pattern.
+  if (at >= 4 && text_.size() - at >= 4) {
+    const uint32_t word = utf8::LoadThree(text_.data() + (before ? at - 3 : at));
+    const char32_t c = utf8::CodePointOfThree(word);
+    const uint32_t info = char_info.data[c];
+    if (utf8::IsThree(word) & (c >= 0x800) & !(before & is_mark(info))) return forbids(info);
+  }
+  return BoundaryForbiddenBeside(at, before);
+}
+
+// The same of characters of two bytes, and of marks.
+bool SegmentScanner::BoundaryForbiddenBeside(size_t at, bool before) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
+  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
+  // Which, and on which side, follows no pattern.
+  if (at >= 4 && text_.size() - at >= 4) {
+    const char* const text = text_.data() + at;
+    uint32_t last;
+    std::memcpy(&last, text - 4, sizeof(last));
+    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
+    const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
+    const utf8::TwoOrThree c(text - (before ? back : 0));
+    const uint32_t info = char_info.data[c.code_point];
+    const bool mark = before & is_mark(info);
+    const bool whole = c.valid & (!before | (c.size == back));
+    if (whole & !mark) return forbids(info);
+    if (whole) {  // most often after a letter or a sign of ASCII
+      const auto byte = static_cast<unsigned char>(text_[at - back - 1]);
+      const uint32_t base = char_info.data[byte];
+      if (byte < 0x80 && !is_mark(base)) {
+        return forbids(info) || (image::JoiningMarks(base) & info) != 0;
+      }
+    }
+  }
+  return BoundaryForbiddenByMarks(at, before);
+}
+
+bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  if (!before) {
+    const utf8::Decoded c = utf8::DecodeInline(text_, at);
+    return !c.valid || (char_info[c.code_point] & image::kCharNoBoundary) != 0;
+  }
+  // After marks that the character before them swallows comes what that one becomes. mark: the one
+  // after the character that is looked at.
+  uint32_t mark = 0;
+  for (size_t end = at; end != 0;) {
+    size_t begin = end - 1;
+    while (begin > 0 && end - begin < 4 && utf8::IsContinuation(text_[begin])) --begin;
+    const utf8::Decoded c = utf8::DecodeInline(text_, begin);
+    if (!c.valid || begin + c.size != end) return true;
+    if (mark != 0 && at - begin >= normalize::kWholeClusterBytes) break;  // nothing is swallowed
+    const uint32_t info = char_info[c.code_point];
+    if ((mark & image::JoiningMarks(info)) != 0) return true;
+    if (mark == 0 && (info & image::kCharNoBoundary) != 0) return true;
+    mark = info & image::kCharMarks;
+    if (mark == 0) break;
+    end = begin;
+  }
+  return false;
+}
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// fast/segments.h: segments of a text by number, and masks of 64 bytes that they are made of.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rankfeed::fast {
+
+// Segments by number: bytes [begin, end) of their text, begin < end.
+struct Segments {
+  // In begins: a U+2581 stands before it.
+  static constexpr uint32_t kWordStart = 1u << 31;
+  uint32_t* begins;
+  uint32_t* ends;
+
+  Segments From(uint32_t i) const { return {begins + i, ends + i}; }
+  uint32_t begin(uint32_t i) const { return begins[i] & ~kWordStart; }
+  uint32_t size(uint32_t i) const { return ends[i] - begin(i); }
+  bool word_start(uint32_t i) const { return begins[i] >= kWordStart; }
+  std::string_view Bytes(std::string_view text, uint32_t i) const {
+    return {text.data() + begin(i), size(i)};
+  }
+};
+
+// Of 64 bytes, a bit each: where segments begin, where they end, and of those that begin which are the
+// beginning of a word.
+struct BoundaryMasks {
+  uint64_t starts, stops, word_starts;
+};
+
+// For split_blocks.h, a bit for each byte. From the kernel: classes of ASCII bytes, blanks and newlines are spaces too; and
+// bytes outside ASCII.
+struct SplitMasks {
+  uint64_t letters, digits, spaces, blanks, newlines, apostrophes;
+  uint64_t beyond_ascii;
+  // Found later: bytes of a character after its first, places where characters of three bytes part,
+  // blanks of tokens, begins that classes do not show, and places that are no begins.
+  uint64_t inner, parts, runs, begins, joined;
+};
+
+// Of bytes outside ASCII: those that continue a character; those that begin one of two bytes or more, of
+// three or more, of four or more; and those that begin none but what a set holds (LeadSet).
+struct LeadMasks {
+  uint64_t inner, leads, threes, fours, plain;
+};
+
+// A set of first bytes, for vectors to look bytes up in, as ByteSet.
+struct alignas(16) LeadSet {
+  uint8_t low[16] = {};
+  uint8_t high[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8};
+
+  constexpr void Add(uint8_t byte) { low[byte & 15] |= high[byte >> 4]; }
+  constexpr bool Has(uint8_t byte) const { return (low[byte & 15] & high[byte >> 4]) != 0; }
+};
+
+}  // namespace rankfeed::fast

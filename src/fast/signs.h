@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// fast/signs.h: signs, the punctuation characters that are words of their own where a pipeline
+// isolates them (image::kPunctuationIsWord). What a character normalizes to says whether it is one,
+// whatever is next to it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/byte_set.h"
+#include "base/utf8.h"
+#include "fast/spans.h"
+#include "image/model.h"
+
+namespace rankfeed::fast {
+
+class Signs {
+ public:
+  explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {
+    if (any()) ascii_ = model.segment.config->common;
+  }
+
+  bool any() const { return (rules_ & image::kPunctuationIsWord) != 0; }
+  // Whether spaces before a sign are a word.
+  bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
+
+  // Whether a raw byte is a sign of ASCII, which stays what it is whatever comes before it.
+  bool Has(char byte) const {
+    return static_cast<uint8_t>(byte) < 0x80 && ByteSet::Has(ascii_, static_cast<uint8_t>(byte));
+  }
+  // Whether a character of normalized text is a sign.
+  bool Is(char32_t c) const {
+    return any() && (model_.props[c] & image::kPunctuationProp) != 0;
+  }
+
+  // Whether the character at `at`, or one after those that vanish from there on, may be read
+  // together with the sign of ASCII before it.
+  bool MayJoin(std::string_view text, size_t at) const {
+    const SegmentTables& tables = model_.segment;
+    const uint32_t joining =
+        image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
+    if (joining == 0) return false;
+    // After a character that vanishes, the next one is read with the sign.
+    constexpr uint32_t kMostVanishing = 8;
+    for (uint32_t n = 0; at < text.size(); ++n) {
+      const utf8::Decoded c = utf8::DecodeInline(text, at);
+      const uint32_t info = tables.char_info[c.code_point];
+      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
+      if (!Vanishes(tables, info)) return false;
+      at += c.size;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr uint8_t kNone[16] = {};
+
+  const Model& model_;
+  const uint8_t* ascii_ = kNone;  // ByteSet::low
+  const uint32_t rules_;          // image::SegmentRule
+};
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// fast/spans.h: spans of character codes, and what the loops that decode text to them share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/layout.h"
+#include "base/utf8.h"
+#include "fast/key.h"
+#include "image/model.h"
+#include "models/model.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::fast {
+
+// What a segment was decoded to: spans [first, last), by their numbers in SpanPaths.
+struct Decoded {
+  uint16_t segment, first, last;
+  bool cacheable;           // one span, of the segment's own characters, that a key can stand for
+  bool trailing_space : 1;  // ends with characters that normalize to a space
+  bool word_first : 1;      // begins with a sign: a space before it is a word
+};
+
+// Whether a character is one code after the one before it, by image::CharInfo of both.
+inline bool Follows(uint32_t info, uint32_t previous) {
+  constexpr uint32_t kNotOne =
+      image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
+  return (info & (kNotOne | image::JoiningMarks(previous))) == 0;
+}
+
+// Whether a character is itself, or another one, in any company of such and of separators, and at
+// the ends of a text, which may lose white space.
+inline bool StandsAlone(const utf8::Decoded& c, uint32_t info) {
+  constexpr uint32_t kCode = image::kCharCodeMask | image::kCharUnknown | image::kCharBases;
+  return c.valid && (info & ~kCode) == 0 && !unicode::IsWhiteSpace(c.code_point);
+}
+
+// Where short segments are decoded to, one span each: codes and spans are appended up to limits
+// that leave room for one more.
+struct ShortDecode {
+  // Of a segment. After it the key has a 0, so that no character is read beyond it.
+  static constexpr uint32_t kMaxBytes = SegmentKey::kMaxBytes - 1;
+
+  const uint32_t* basic;  // image::CharInfo by code point, of the first 65,536
+  uint16_t* codes;
+  unigram::Span* spans;
+  Decoded* decoded;      // one for each segment done
+  uint32_t size, count;  // of codes and spans, moved on
+  uint32_t size_limit, count_limit;
+  uint16_t metaspace;  // the code of U+2581
+};
+
+// Ends the span at *size of to.codes, which a segment of char_count characters has become; *size
+// and *count are moved on.
+inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start,
+                        uint32_t char_count, uint32_t* size, uint32_t* count) {
+  const uint32_t end = *size + word_start + char_count;
+  to.codes[end] = 0;
+  to.spans[*count] = {static_cast<uint16_t>(*size), static_cast<uint16_t>(end), word_start};
+  *size = end + 1;
+  const auto span = static_cast<uint16_t>((*count)++);
+  return {segment, span, static_cast<uint16_t>(span + 1), true, false, false};
+}
+
+// Where other segments are decoded to: spans that lie one after the other, and the one that is
+// open after them. A U+2581 begins a span wherever it stands.
+struct RunDecode : unigram::SpanList {
+  // In most scripts spans are cut from this length on: shorter ones gain nothing, and the pieces'
+  // own cuts in alphabetic words would only make more of them.
+  static constexpr uint32_t kCutFrom = 40;
+
+  const uint32_t* basic;       // image::CharInfo, as above
+  const uint16_t* direct;      // SegmentTables::direct_codes
+  const uint64_t* pairs;       // SegmentTables::spanned_pairs
+  const uint16_t* expansions;  // SegmentTables::expansions
+  uint32_t size_limit = 0;
+  uint32_t previous = 0;           // CharInfo of the last character
+  const char* end = nullptr;       // of the segment
+  const char* readable = nullptr;  // four bytes can be read at places before it
+
+  uint32_t open() const { return begins[count]; }
+  // The next code begins another span; there is at least one in this one.
+  void Cut() { begins[++count] = static_cast<uint16_t>(size); }
+};
+
+// Whether a span may end between two characters, of which one knows last_code and previous, info.
+// Unknown characters next to each other are one token, so two that are no pieces of their own stay
+// together, even if longer pieces hold them. pairs: SegmentTables::spanned_pairs.
+inline bool MayEndBetween(const uint64_t* pairs, uint32_t last_code, uint32_t previous,
+                          uint32_t info) {
+  return !image::Spanned(pairs, last_code, info & image::kCharCodeMask) &&
+         (previous & info & image::kCharUnknown) == 0;
+}
+
+// How many codes a list of SegmentTables::expansions has. Bounded also in an image that is written
+// to while it is mapped, as all loops here are, so that no call goes on without end.
+inline uint32_t ExpansionCount(const uint16_t* list) {
+  return std::min<uint32_t>(list[0], image::kMaxExpansionCodes);
+}
+
+// The codes that a character with that info is replaced by; none if it is not replaced, or vanishes.
+inline std::span<const uint16_t> ExpansionOf(const SegmentTables& tables, uint32_t info) {
+  if ((info & image::kCharExpands) == 0) return {};
+  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+  return {list + 1, ExpansionCount(list)};
+}
+inline bool Vanishes(const SegmentTables& tables, uint32_t info) {
+  return (info & image::kCharExpands) != 0 && ExpansionOf(tables, info).empty();
+}
+
+// Appends what a character is replaced by, if nothing but that has to be done with it; false if so,
+// or if it vanishes.
+inline bool AppendExpansion(uint32_t info, RunDecode* to) {
+  const uint32_t more = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace |
+                        image::JoiningMarks(to->previous);
+  if ((info & (more | image::kCharExpands)) != image::kCharExpands) return false;
+  const uint16_t* const list = to->expansions + (info & image::kCharCodeMask);
+  const uint32_t count = ExpansionCount(list);
+  if (count == 0) return false;
+  for (uint32_t i = 0; i < count; ++i) to->codes[to->size++] = list[1 + i];
+  to->previous = info | image::kCharUnknown;  // the last code may be
+  return true;
+}
+
+// The same for the character of three bytes at text, of which four are read.
+inline bool AppendExpansion(const char* text, RunDecode* to) {
+  const uint32_t word = utf8::LoadThree(text), c = utf8::CodePointOfThree(word);
+  if (!utf8::IsThree(word) || c < 0x800) return false;
+  return AppendExpansion(to->basic[c], to);
+}
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// fast/split_blocks.h: where the splits of a pattern begin, 64 bytes at a time, from masks of classes;
+// the same places as split::Pattern finds one by one. For the patterns of GPT-2, cl100k, Llama 3, Qwen2 to
+// Qwen3.5, and for others of the family whose arms are the same.
+//
+// Splits are runs of one class: letters, digits, white space, others. Arithmetic on the masks finds where
+// runs begin, and moves begins: a blank or a sign goes with what comes after it, the last white space with
+// the next word, newlines with the others before them. Looked at one by one are contractions, characters
+// outside ASCII, white space after a newline, digits in groups, and runs of blanks that are tokens.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fast/segments.h"
+#include "image/model.h"
+#include "split/pattern.h"
+
+namespace rankfeed::fast {
+
+struct KernelTable;
+
+class SplitBlocks {
+ public:
+  static constexpr size_t kMostBytes = 4096, kWords = kMostBytes / 64;
+
+  // What Find found: begins of splits and of their parts, in masks[k] those of text[at + 64 k ..], each but
+  // the first an end too; and where the last split begins, and the last part of it.
+  struct Begins {
+    BoundaryMasks masks[kWords];
+    uint32_t count;  // masks
+    size_t split, part;
+  };
+
+  // Whether it finds the splits of a pattern.
+  static bool Knows(uint32_t knobs);
+
+  // space_run: as image::SegmentConfig has it. All must stay.
+  SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs, uint32_t space_run);
+
+  // First bytes of characters that all are letters and stable in NFC.
+  const LeadSet& plain() const { return plain_; }
+
+  // Finds begins in text[at, stop), kMostBytes at most, where a split begins at `at`; where what comes
+  // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8.
+  // O(stop - at).
+  void Find(std::string_view text, size_t at, size_t stop, Begins* begins);
+
+ private:
+  // The last bits of a word, for the next one; sign: a sign ends with the word, or goes on.
+  struct Carry {
+    uint64_t letter = 0, other = 0, digit = 0, white = 0, blank = 0, line_end = 0, sign = 0, tail = 0;
+  };
+
+  bool ArePlain(uint32_t first, uint32_t count) const;
+  void AddBeyondAscii(size_t size);
+  void AddSpaceRuns();
+  uint64_t BeginsOf(size_t k, Carry* carry);
+  void AddContractions(size_t k, uint64_t apostrophes);
+  uint64_t DigitGroups(uint64_t digits, uint64_t first);
+  bool EndsLine(size_t at) const;
+  size_t LastOf(const BoundaryMasks* masks, size_t count) const;
+  bool Has(uint32_t knob) const { return (knobs_ & knob) != 0; }
+
+  const Model& model_;
+  const KernelTable& kernels_;
+  const split::Pattern pattern_;
+  const uint32_t knobs_, space_run_, most_digits_;
+  uint8_t kinds_[split::kClassBits + 1] = {};  // by class: what runs take characters of it for
+  LeadSet plain_;
+  std::string_view text_;
+  size_t at_ = 0;  // of the first word; places in masks count from here
+  size_t words_ = 0;
+  uint32_t digits_ = 0;  // of the group at the end of the word before
+  Begins* begins_ = nullptr;
+  SplitMasks masks_[kWords + 1];
+};
+
+}  // namespace rankfeed::fast

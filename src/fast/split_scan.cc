@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "fast/split_scan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/utf8.h"
+#include "fast/kernels/kernels.h"
+#include "normalize/unicode_forms.h"
+
+namespace rankfeed::fast {
+namespace {
+
+uint32_t KnobsOf(const Model& model) {
+  for (const image::Step& step : model.pre_tokenizer) {
+    if (step.op == static_cast<uint32_t>(image::Op::kSplitPattern)) return step.arg0;
+  }
+  return 0;
+}
+
+bool HasThreeBytes(std::string_view text, size_t at) {
+  return (static_cast<uint8_t>(text[at]) & 0xf0) == 0xe0;
+}
+
+}  // namespace
+
+SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
+    : model_(model),
+      kernels_(kernels),
+      knobs_(KnobsOf(model)),
+      pattern_(model, knobs_),
+      space_run_(model.segment.config->space_run),
+      composes_(!model.normalizer.empty()),
+      blocks_(model, kernels, knobs_, space_run_) {}
+
+bool SplitScanner::Start(std::string_view text) {
+  text_ = text;
+  split_ = 0;
+  for (stable_ = AreStable(text) ? text.size() : 0; stable_ < text.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(text, stable_);
+    if (!IsStable(stable_, c)) return false;
+    stable_ += c.size;
+  }
+  return true;
+}
+
+// Whether the text is valid and stable; fast, as most first bytes say all of their characters.
+bool SplitScanner::AreStable(std::string_view text) const {
+  uint64_t rest = 0;  // bytes of characters that go on into the next word
+  for (size_t at = 0; at < text.size(); at += 64) {
+    const size_t size = std::min<size_t>(64, text.size() - at);
+    if (rest == 0 && utf8::SkipAscii({text.data() + at, size}, 0) == size) continue;
+    LeadMasks m;
+    kernels_.classify_leads(text.data() + at, size, blocks_.plain(), &m);
+    const uint64_t expected = rest | m.leads << 1 | m.threes << 2 | m.fours << 3;
+    if (m.inner != expected) return false;
+    rest = m.leads >> 63 | m.threes >> 62 | m.fours >> 61;
+    for (uint64_t ask = m.leads & ~m.plain; ask != 0; ask &= ask - 1) {
+      const size_t lead = at + static_cast<size_t>(std::countr_zero(ask));
+      if (text.size() - lead >= 4) {
+        const utf8::TwoOrThree c(text.data() + lead);
+        const bool known = c.valid && (c.code_point & 0xf800) != 0xd800;
+        if (known && IsStable(lead, {c.code_point, c.size, true})) continue;
+      }
+      if (!IsStable(lead, utf8::DecodeInline(text, lead))) return false;
+    }
+  }
+  return rest == 0;
+}
+
+uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, size_t* end) {
+  constexpr size_t kLeastBlock = 32;  // bytes; for fewer the masks are not worth it
+  const size_t stop = std::min(text_.size(), at + bytes);
+  uint32_t count = NextParts(&at, stop, segments);
+  if (at < stop && stop - at >= kLeastBlock && SplitBlocks::Knows(knobs_)) {
+    count += NextBlock(&at, stop, segments.From(count));
+  }
+  // The masks leave these places to be decided one by one.
+  while (at < stop) {
+    if (split_ <= at) split_ = SplitEnd(at);
+    count += NextParts(&at, stop, segments.From(count));
+  }
+  *end = at;
+  return count;
+}
+
+// The parts of the split that is being cut, as far as they begin before `stop`.
+uint32_t SplitScanner::NextParts(size_t* at, size_t stop, const Segments& segments) {
+  uint32_t count = 0;
+  for (; *at < std::min(stop, split_); ++count) {
+    segments.begins[count] = static_cast<uint32_t>(*at);
+    *at = PartEnd(*at, split_);
+    segments.ends[count] = static_cast<uint32_t>(*at);
+  }
+  return count;
+}
+
+// Segments from masks, but for the last one that begins.
+uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segments) {
+  SplitBlocks::Begins begins;
+  blocks_.Find(text_, *at, stop, &begins);
+  uint32_t begin = 0, end = 0;
+  kernels_.list(begins.masks, begins.count, static_cast<uint32_t>(*at), segments, &begin, &end);
+  split_ = SplitEnd(begins.split);
+  *at = begins.part;
+  return end;
+}
+
+// The end of the split, or of the added token, that begins at `at`. A run of spaces is as many of the
+// longest as fit, and one of two or more that are left; a single one is the next word's. White space
+// before a run ends with it, as a text does.
+size_t SplitScanner::SplitEnd(size_t at) const {
+  if (space_run_ == 0) return pattern_.End(text_, at);
+  size_t blanks = 0;
+  while (blanks < space_run_ && at + blanks < text_.size() && text_[at + blanks] == ' ') ++blanks;
+  if (blanks > 1) return at + blanks;
+  for (size_t end = at; end < text_.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(text_, end);
+    const uint8_t kind = model_.split_classes[c.code_point] & split::kClassBits;
+    if (kind != split::kBlank && kind != split::kNewline && kind != split::kSpace) break;
+    const bool run = text_[end] == ' ' && end + 1 < text_.size() && text_[end + 1] == ' ';
+    if (run) return pattern_.End({text_.data(), end}, at);
+    end += c.size;
+  }
+  return pattern_.End(text_, at);
+}
+
+// The end of the first part of a split's rest [at, end).
+size_t SplitScanner::PartEnd(size_t at, size_t end) const {
+  while (at < end && !HasThreeBytes(text_, at)) ++at;
+  if (at == end) return end;
+  const uint64_t* const pairs = model_.segment.spanned_pairs.data();
+  char32_t before = utf8::CodePointAt(text_, at);
+  for (at += 3; at < end; at += 3) {
+    if (!HasThreeBytes(text_, at)) return PartEnd(at, end);
+    const char32_t c = utf8::CodePointAt(text_, at);
+    if (!image::Spanned(pairs, before, c) && !image::Spanned(pairs, before, image::kAnyCharacter)) {
+      break;
+    }
+    before = c;
+  }
+  return at;
+}
+
+// Whether NFC leaves a character of the text alone.
+bool SplitScanner::IsStable(size_t at, const utf8::Decoded& c) const {
+  if (!c.valid) return false;
+  const uint8_t kind = model_.split_classes[c.code_point];
+  return !composes_ || (kind & split::kOrdered) == 0 ||
+         ((kind & split::kCombining) != 0 && !Joins(at, c.code_point));
+}
+
+// The class of the last character that one decomposes to, 0 of one that does not.
+uint8_t SplitScanner::LastClass(char32_t c) const {
+  const uint32_t range = model_.decomp[c], size = range & 0xff;
+  if (size == 0) return 0;
+  const size_t last = (range >> 8) + size - 1;
+  return last < model_.map_pool.size() ? model_.ccc[model_.map_pool[last]] : 0;
+}
+
+// Whether NFC may join a character to what stands before it, or put it before that: the last starter
+// composes with it, or a mark before it, also one that the starter was composed with, has a greater
+// class.
+bool SplitScanner::Joins(size_t at, char32_t c) const {
+  const uint8_t ccc = model_.ccc[c];
+  constexpr uint32_t kMost = 32;  // marks; a longer row is not looked at
+  for (uint32_t n = 0; at != 0; ++n) {
+    at = utf8::Previous(text_, at);
+    const char32_t before = utf8::CodePointAt(text_, at);
+    const uint8_t ccc_before = model_.ccc[before];
+    if (n == kMost || (n == 0 && ccc != 0 && ccc_before > ccc)) return true;
+    if (ccc_before != 0) continue;
+    if (ccc != 0 && LastClass(before) > ccc) return true;
+    const bool composes = (model_.split_classes[c] & split::kOrdered) != split::kOrdered;
+    return composes && (ccc != 0 || n == 0) && normalize::Compose(model_, before, c) != 0;
+  }
+  return false;
+}
+
+}  // namespace rankfeed::fast

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// fast/split_scan.h: the segments of a byte-level BPE: the splits of its pattern in raw text, and its
+// added tokens that are runs of spaces, one after the other without gaps. A split of characters of
+// three bytes, as those of Chinese are, ends too between two that no piece holds together: merges never
+// cross such a place.
+//
+// NFC is looked for and not done: a stretch with a character that it may change, or join to what stands
+// before it, takes the general path.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fast/segments.h"
+#include "fast/split_blocks.h"
+#include "image/model.h"
+#include "split/pattern.h"
+
+namespace rankfeed::fast {
+
+class SplitScanner {
+ public:
+  // Of a model whose segments are those of its pattern.
+  SplitScanner(const Model& model, const KernelTable& kernels);
+
+  // Begins a stretch. False if it has bytes that are no UTF-8, or what NFC may change: then there is
+  // nothing to scan. O(bytes).
+  bool Start(std::string_view text);
+  // Where the first such byte or character is, if Start was false.
+  size_t stable_bytes() const { return stable_; }
+
+  // Appends the segments that begin in the `bytes` after `at` to segments, one for each byte at most;
+  // returns how many. *end: of the last one.
+  uint32_t Next(size_t at, size_t bytes, const Segments& segments, size_t* end);
+
+ private:
+  uint32_t NextParts(size_t* at, size_t stop, const Segments& segments);
+  uint32_t NextBlock(size_t* at, size_t stop, const Segments& segments);
+  bool AreStable(std::string_view text) const;
+  size_t SplitEnd(size_t at) const;
+  size_t PartEnd(size_t at, size_t end) const;
+  bool IsStable(size_t at, const utf8::Decoded& c) const;
+  uint8_t LastClass(char32_t c) const;
+  bool Joins(size_t at, char32_t c) const;
+
+  const Model& model_;
+  const KernelTable& kernels_;
+  const uint32_t knobs_;
+  const split::Pattern pattern_;
+  const uint32_t space_run_;  // image::SegmentConfig
+  const bool composes_;       // NFC
+  std::string_view text_;
+  size_t stable_ = 0;
+  size_t split_ = 0;  // end of the split that is being cut
+  SplitBlocks blocks_;
+};
+
+}  // namespace rankfeed::fast

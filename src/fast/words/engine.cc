@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// fast/words/engine.cc: see engine.h.
+#include "fast/words/engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fast/kernels/kernels.h"
+#include "fast/scan.h"
+#include "reference/hf_encode.h"
+#include "reference/hf_trim_offsets.h"
+
+namespace rankfeed::words {
+
+using fast::CacheLine;
+using fast::SegmentRun;
+using fast::Segments;
+
+namespace {
+
+// Stops the loop that writes ids: there are more than it copies, or none yet.
+constexpr image::PathInfo Stops(uint32_t count) { return {static_cast<uint8_t>(count), 0, 1}; }
+
+}  // namespace
+
+void Scratch::Carve(Layout& layout, const Model& model, uint32_t cache_bytes) {
+  look_up.Carve(layout, cache_bytes);
+  if (model.wordpiece()) speller.Carve(layout, model);
+  ids = layout.Take<int32_t>(Engine::kMaxIds + CacheLine::kMaxIds);
+  words = layout.Take<fast::MergeWord>(Engine::kBatch);
+  queue.Carve(layout);
+}
+
+Engine::Engine(const Model& model, const fast::KernelTable& kernels, const ByteSet& stop_bytes,
+               const fast::NormalizedTokens& normalized_tokens, const fast::Cuts& cuts,
+               const WordPieceSpeller* wordpiece, const MergeSpeller* merges,
+               reference::Scratch& general, Scratch& scratch)
+    : model_(model),
+      kernels_(kernels),
+      classes_(fast::SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
+                                                  normalized_tokens.first_bytes())),
+      queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
+      look_up_(model, kernels, scratch.look_up),
+      wordpiece_(wordpiece),
+      merges_(merges),
+      trims_(model.has(image::kTrimOffsets)),
+      looks_for_normalized_(!normalized_tokens.empty()),
+      general_(general),
+      scratch_(scratch) {}
+
+rankfeed_status Engine::Encode(const fast::Texts& texts, uint32_t flags, TokenSink* sink,
+                               rankfeed_road_counts* roads) {
+  call_.Start(texts, flags, sink, roads);
+  queue_.Start(texts.texts, texts.added, /*parts=*/false);
+  for (;;) {
+    if (queue_.waiting() < kBatch && queue_.has_room()) queue_.Fill(kBatch);
+    if (queue_.empty()) return RANKFEED_OK;
+    if (sink->count >= TokenSink::kMost) return RANKFEED_E_LIMIT;
+    const uint32_t count = queue_.BeforeLeaving(std::min(queue_.waiting(), kBatch));
+    count != 0 ? look_up_.Run(queue_, count) : look_up_.Skip();
+    SpellMisses(count);
+    bool left = false;
+    const rankfeed_status status = EmitBatch(count, &left);
+    look_up_.Insert();
+    if (status != RANKFEED_OK) return status;
+    if (!left) queue_.PopSegments(count);
+  }
+}
+
+// Spells what neither table has and what there is room for; what is like it in the batch is the same.
+void Engine::SpellMisses(uint32_t count) {
+  Found* const found = look_up_.found_to_write();
+  uint32_t insert_count = 0, word_count = 0;
+  TokenSink ids{scratch_.ids, nullptr, nullptr, kMaxIds, 0};
+  for (uint32_t k = 0; k < look_up_.miss_count(); ++k) {
+    const uint16_t i = look_up_.misses()[k];
+    const fast::SegmentKey& key = look_up_.keys()[i];
+    found[i] = {nullptr, 0, Stops(0)};
+    if (key.size() > fast::SegmentKey::kMaxBytes || kMaxIds - ids.count < kMostOfOne) continue;
+    const std::string_view bytes(reinterpret_cast<const char*>(key.part) + 1, key.size());
+    const uint32_t first = ids.count;
+    Outcome outcome;
+    if (merges_ != nullptr) {
+      merges_->Begin(bytes, &ids);
+    } else {
+      outcome = wordpiece_->Spell(bytes, 0, &ids);
+    }
+    if (outcome.general || outcome.missing) {
+      ids.count = first;
+    } else {
+      scratch_.words[word_count++] = {first, static_cast<uint16_t>(ids.count - first), i, outcome.gaps};
+    }
+  }
+  if (merges_ != nullptr) merges_->Merge(kernels_, scratch_.ids, scratch_.words, word_count);
+  for (const fast::MergeWord& word : std::span(scratch_.words, word_count)) {
+    if (word.count > 255) continue;
+    const bool keeps = word.count <= CacheLine::kMaxIds, covers_all = word.count == 1 && !word.gaps;
+    const auto size = static_cast<uint8_t>(word.count);
+    found[word.segment] = {scratch_.ids + word.begin, 0, Stops(size)};
+    if (!keeps) continue;
+    found[word.segment].info = {size, kHoldsAlways, covers_all ? kCoversAll : uint16_t{0}};
+    look_up_.inserts()[insert_count++] = word.segment;
+  }
+  look_up_.SetInserts(insert_count);
+  for (const fast::Repeat& repeat : look_up_.repeats()) {
+    if (repeat.segment < count) found[repeat.segment] = found[repeat.of];
+  }
+}
+
+// Segments [0, count) in order, and what comes after each run of them. left: a stretch took the general
+// path, and the segments before its end are gone from the queue.
+rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
+  const Segments segments = queue_.segments();
+  const TokenSink& sink = call_.sink();
+  const bool places = sink.begin != nullptr || sink.end != nullptr;
+  for (; !queue_.empty(); queue_.PopRun()) {
+    SegmentRun& run = queue_.front();
+    const uint32_t begin = queue_.begin(run), end = queue_.end(run);
+    if (begin > count) break;
+    const bool rest = end > count && run.reason == RANKFEED_REASON_NONE;
+    if (rest && begin == count) break;
+    if ((run.marks & SegmentRun::kBeginsText) != 0) call_.BeginText();
+    if ((run.marks & SegmentRun::kBeginsStretch) != 0) call_.BeginStretch();
+    run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
+    if (run.reason == RANKFEED_REASON_NONE) {
+      const uint32_t to = rest ? count : end;
+      const rankfeed_status status =
+          places ? EmitSegments<true>(&run, segments, begin, to)
+                 : EmitSegments<false>(&run, segments, begin, to);
+      if (status != RANKFEED_OK) return status;
+      const bool ends = !rest && (run.marks & SegmentRun::kEndsStretch) != 0;
+      if (ends && call_.texts().refuse_special &&
+          call_.HoldsSpecial(model_, model_.config->unk_id)) {
+        run.reason = RANKFEED_REASON_OPTIONS;
+      }
+    }
+    if (run.reason != RANKFEED_REASON_NONE) {
+      *left = true;
+      return LeaveStretch(run);
+    }
+    if (rest) break;
+    if (run.token != nullptr && !AddToken(run)) return RANKFEED_E_SPECIAL_IN_TEXT;
+    if ((run.marks & SegmentRun::kEndsText) != 0) call_.EndText();
+  }
+  return RANKFEED_OK;
+}
+
+// The stretch of the first run takes the general path.
+rankfeed_status Engine::LeaveStretch(const SegmentRun& run) {
+  call_.DropStretch();
+  const rankfeed_status status = General(run.stretch, run.reason);
+  queue_.DropStretch();
+  return status;
+}
+
+// Segments [begin, end) of the run.
+template <bool kPlaces>
+rankfeed_status Engine::EmitSegments(SegmentRun* run, const Segments& segments,
+                                     uint32_t begin, uint32_t end) {
+  const Found* const found = look_up_.found();
+  TokenSink& sink = call_.sink();
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint64_t room = sink.capacity > sink.count ? sink.capacity - sink.count : 0;
+    const auto fits = static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CacheLine::kMaxIds));
+    if (!kPlaces && fits != 0) {
+      int32_t* out = sink.ids + sink.count;
+      uint64_t sum = 0;
+      i = kernels_.emit(found, i, i + fits, &out, &sum);
+      sink.count = static_cast<uint32_t>(out - sink.ids);
+      if (i == end) break;
+    }
+    const rankfeed_status status = EmitSegment<kPlaces>(run, segments, i);
+    if (status != RANKFEED_OK || run->reason != RANKFEED_REASON_NONE) return status;
+  }
+  return RANKFEED_OK;
+}
+
+// A segment with offsets, or whose ids may not fit, or that was not spelled.
+template <bool kPlaces>
+rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, uint32_t i) {
+  const Found& found = look_up_.found()[i];
+  const uint32_t stretch = call_.OffsetOf(run->stretch), offset = stretch + segments.begin(i);
+  TokenSink& sink = call_.sink();
+  if (!kPlaces && found.ids != nullptr) {
+    Copy(found.ids, found.info.count);
+    return RANKFEED_OK;
+  }
+  const std::string_view bytes = segments.Bytes(run->stretch, i);
+  if (kPlaces && found.info.count == 1 && found.info.score_bound == kCoversAll) {
+    Place place{offset, stretch + segments.ends[i]};
+    if (trims_) place = TrimSpaces(bytes, place);
+    sink.Push(static_cast<uint32_t>(found.ids[0]), place.begin, place.end);
+    return RANKFEED_OK;
+  }
+  const uint32_t first = sink.count;
+  const Outcome outcome = merges_ != nullptr ? merges_->Spell(bytes, offset, &sink)
+                                             : wordpiece_->Spell(bytes, offset, &sink);
+  if (!outcome.general) return outcome.missing ? RANKFEED_E_UNK_ID : RANKFEED_OK;
+  // Its characters may become an added token together with those beside the segment, and a sign that
+  // is read with a mark after it a letter of the word before it.
+  const bool begins_with_sign = classes_.common.Has(static_cast<uint8_t>(bytes[0]));
+  if (looks_for_normalized_ || begins_with_sign) {
+    run->reason = RANKFEED_REASON_CHARACTER;
+    return RANKFEED_OK;
+  }
+  sink.count = first;
+  return General(bytes, RANKFEED_REASON_CHARACTER);
+}
+
+// The added token after a run. False if the call refuses it.
+bool Engine::AddToken(const SegmentRun& run) {
+  uint32_t begin = run.token_begin, end = run.token_end;
+  if (trims_) {
+    const std::string_view text = call_.text();
+    const reference::EndSpaces spaces = reference::CountEndSpaces({text.data() + begin, end - begin});
+    const uint32_t kept = reference::TrimBack(text, end, spaces.trailing);
+    begin = reference::TrimFront(text, begin, end, spaces.leading);
+    end = std::max(begin, kept);
+  }
+  return call_.AddToken(*run.token, begin, end);
+}
+
+void Engine::Copy(const int32_t* ids, uint32_t count) {
+  TokenSink& sink = call_.sink();
+  if (uint64_t{sink.count} + count <= sink.capacity) {
+    std::memcpy(sink.ids + sink.count, ids, count * sizeof(int32_t));
+    sink.count += count;
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) sink.Push(static_cast<uint32_t>(ids[i]), 0, 0);
+}
+
+// A stretch, or a segment of one: bytes of the text that is being encoded.
+rankfeed_status Engine::General(std::string_view bytes, rankfeed_reason reason) {
+  const uint32_t begin = call_.OffsetOf(bytes);
+  reference::CarriedScore score = {};
+  const rankfeed_status status = reference::EncodeHuggingFaceStretch(
+      model_, general_, call_.text(), begin, begin + static_cast<uint32_t>(bytes.size()), false,
+      call_.flags(), call_.sink(), &score);
+  if (status == RANKFEED_OK) call_.CountLeft(bytes, reason);
+  return status;
+}
+
+}  // namespace rankfeed::words

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "fast/words/merge_speller.h"
+
+namespace rankfeed::words {
+
+// The id of a segment that no merges are asked about: one of its own, or an added token. kNoValue of others.
+uint32_t MergeSpeller::OneId(std::string_view segment) const {
+  const bool run = segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
+                   segment.find_first_not_of(' ') == segment.npos;
+  return run ? RunId(segment) : words_.Whole(segment, true);
+}
+
+void MergeSpeller::Begin(std::string_view segment, TokenSink* sink) const {
+  const uint32_t one = OneId(segment);
+  if (one != trie::kNoValue) return sink->Push(one, 0, 0);
+  sink->count += words_.Begin(segment, reinterpret_cast<uint32_t*>(sink->ids) + sink->count);
+}
+
+Outcome MergeSpeller::Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+  if (segment.size() > capacity_) return {.general = true};
+  if (const uint32_t one = OneId(segment); one != trie::kNoValue) {
+    Push(segment, one, {0, static_cast<uint32_t>(segment.size())}, offset, sink);
+    return {};
+  }
+  bool missing = false;
+  const uint32_t count = words_.Make(segment, symbols_, work_, &missing);
+  const bool places = sink->begin != nullptr || sink->end != nullptr;
+  for (uint32_t i = 0, at = 0; i < count; at += symbols_.sizes[i++]) {
+    if (places) {
+      Push(segment, symbols_.ids[i], {at, at + symbols_.sizes[i]}, offset, sink);
+    } else {
+      sink->Push(symbols_.ids[i], 0, 0);
+    }
+  }
+  return {.missing = missing};
+}
+
+// The added token of a run of spaces that is too long for the image's table.
+uint32_t MergeSpeller::RunId(std::string_view spaces) const {
+  trie::Unit unit = model_.added_normalized.root();
+  for (const char space : spaces) {
+    if (!model_.added_normalized.Step(unit, static_cast<uint8_t>(space) + 1u)) break;
+  }
+  const uint32_t token = trie::Value(unit);
+  return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
+}
+
+// token: its bytes in the segment. A token of a part of a character has the place of all of it.
+void MergeSpeller::Push(std::string_view segment, uint32_t id, Place token, uint32_t offset,
+                        TokenSink* sink) const {
+  Place place = token;
+  while (place.begin > 0 && utf8::IsContinuation(segment[place.begin])) --place.begin;
+  while (place.end < segment.size() && utf8::IsContinuation(segment[place.end])) ++place.end;
+  if (trims_) {
+    place = TrimSpaces({segment.data() + token.begin, token.end - token.begin}, place);
+  }
+  sink->Push(id, offset + place.begin, offset + place.end);
+}
+
+}  // namespace rankfeed::words

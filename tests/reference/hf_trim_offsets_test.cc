@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// trim_offsets: its parts, and whole rows against the tokenizers 0.23.2 wheel.
+#include "reference/hf_trim_offsets.h"
+
+#include <gtest/gtest.h>
+
+#include "reference/hf_tiny.h"
+
+namespace rankfeed::hf_test {
+
+using reference::CountEndSpaces, reference::EndSpaces, reference::TrimBack, reference::TrimFront;
+
+namespace {
+
+TEST(HfTrimOffsets, CountsCharactersAtBothEnds) {
+  const EndSpaces spaces = CountEndSpaces("\u3000 \u0120a b\t\u00a0");
+  EXPECT_EQ(spaces.leading, 3u);
+  EXPECT_EQ(spaces.trailing, 2u);
+  EXPECT_EQ(CountEndSpaces("  ").leading, 2u);
+  EXPECT_EQ(CountEndSpaces("  ").trailing, 2u);
+  EXPECT_EQ(CountEndSpaces("").leading, 0u);
+}
+
+TEST(HfTrimOffsets, MovesByCharactersOfTheText) {
+  EXPECT_EQ(TrimFront("\u00e9\u3000x", 0, 6, 2), 5u);
+  EXPECT_EQ(TrimFront("\u00e9\u3000x", 0, 2, 2), 2u);
+  EXPECT_EQ(TrimBack("\u00e9\u3000x", 6, 2), 2u);
+  EXPECT_EQ(TrimBack("\u00e9\u3000x", 6, 4), 6u);  // fewer than four: nothing happens
+}
+
+struct Case {
+  bool add_prefix_space;
+  const char *normalizer, *pre_tokenizer;
+  std::vector<Added> added;
+  const char *text, *want;
+};
+
+// clang-format off
+const Case kCases[] = {
+    {true, kNone, kNone, {}, " x ",
+     "0:0-2"},
+    {true, kNone, kNone, {}, "  x\011",
+     "0:2-3"},
+    {true, kNone, kNone, {}, "a x",
+     "5:0-1 0:2-3"},
+    {true, kNone, kNone, {}, "\304\240x\304\240",
+     "0:0-2"},
+    {true, kNone, kNone, {}, " ",
+     "0:0-0"},
+    {true, kNone, kNone, {}, "\303\251  x",
+     "22:0-1 0:3-4"},
+    {true, kNone, kNone, {}, "x\343\200\200\343\200\200",
+     "0:0-1"},
+    {true, kNone, kAlways, {{"<m>", 22}}, "a  <m>  b",
+     "23:0-1 41:3-6 24:8-9"},
+    {true, kNone, kAlways, {{"<m>", 22}}, "  <m>",
+     "41:2-5"},
+    {true, kNone, kAlways, {{"<m>", 22}}, "<m> ",
+     "41:0-3"},
+    {true, kNone, kAlways, {{"m", 14}}, "a  m  b",
+     "23:0-1 41:3-4 24:6-7"},
+    {true, kNone, kAlways, {{"m", 14}}, "  m",
+     "41:2-3"},
+    {true, kNone, kAlways, {{"m", 14}}, " m",
+     "41:0-2"},
+    {true, kNone, kAlways, {{"m", 14}}, "m ",
+     "41:0-1"},
+    {true, kNone, kAlways, {{"m", 10}, {" ", 8}}, "a  m  b",
+     "23:0-1 42:2-2 42:3-3 41:3-4 42:5-5 42:6-6 24:6-7"},
+    {true, kNone, kAlways, {{"m", 10}, {" ", 8}}, " ",
+     "42:0-0"},
+    {true, kNone, kAlways, {{"m", 10}, {" ", 8}}, "a b",
+     "23:0-1 42:2-2 24:2-3"},
+    {true, kNone, kAlways, {{"m", 10}, {" ", 8}}, " a",
+     "42:0-0 23:1-2"},
+    {true, R"({"type":"Lowercase"})", kWords, {{"m", 10}}, "\343\200\200 M",
+     "41:2-3"},
+    {true, R"({"type":"Lowercase"})", kWords, {{"m", 10}}, "a M",
+     "23:0-1 41:2-3"},
+    {false, kNone, kNone, {}, " x ",
+     "0:1-2"},
+    {false, kNone, kNone, {}, "  x\011",
+     "0:2-3"},
+    {false, kNone, kNone, {}, "a x",
+     "5:0-1 0:2-3"},
+    {false, kNone, kNone, {}, "\304\240x\304\240",
+     "0:1-2"},
+    {false, kNone, kNone, {}, " ",
+     "0:1-1"},
+    {false, kNone, kNone, {}, "\303\251  x",
+     "22:0-1 0:3-4"},
+    {false, kNone, kNone, {}, "x\343\200\200\343\200\200",
+     "0:0-1"},
+    {false, kNone, kAlways, {{"<m>", 22}}, "a  <m>  b",
+     "23:0-1 41:3-6 24:8-9"},
+    {false, kNone, kAlways, {{"<m>", 22}}, "  <m>",
+     "41:2-5"},
+    {false, kNone, kAlways, {{"<m>", 22}}, "<m> ",
+     "41:0-3"},
+    {false, kNone, kAlways, {{"m", 14}}, "a  m  b",
+     "23:0-1 41:3-4 24:6-7"},
+    {false, kNone, kAlways, {{"m", 14}}, "  m",
+     "41:2-3"},
+    {false, kNone, kAlways, {{"m", 14}}, " m",
+     "41:1-2"},
+    {false, kNone, kAlways, {{"m", 14}}, "m ",
+     "41:0-1"},
+    {false, kNone, kAlways, {{"m", 10}, {" ", 8}}, "a  m  b",
+     "23:0-1 42:2-2 42:3-3 41:3-4 42:5-5 42:6-6 24:6-7"},
+    {false, kNone, kAlways, {{"m", 10}, {" ", 8}}, " ",
+     "42:1-1"},
+    {false, kNone, kAlways, {{"m", 10}, {" ", 8}}, "a b",
+     "23:0-1 42:2-2 24:2-3"},
+    {false, kNone, kAlways, {{"m", 10}, {" ", 8}}, " a",
+     "42:1-1 23:1-2"},
+    {false, R"({"type":"Lowercase"})", kWords, {{"m", 10}}, "\343\200\200 M",
+     "41:2-3"},
+    {false, R"({"type":"Lowercase"})", kWords, {{"m", 10}}, "a M",
+     "23:0-1 41:2-3"},
+};
+// clang-format on
+
+TEST(HfTrimOffsets, EqualsTheWheel) {
+  for (const Case& c : kCases) {
+    TinyFile file;
+    file.normalizer = c.normalizer;
+    file.pre_tokenizer = c.pre_tokenizer;
+    file.added = c.added;
+    file.post_processor =
+        std::string(R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",1],)") +
+        R"("trim_offsets":true,"add_prefix_space":)" + (c.add_prefix_space ? "true}" : "false}");
+    Engine engine(file);
+    EXPECT_EQ(engine.Encode(c.text), c.want)
+        << c.add_prefix_space << c.normalizer << c.pre_tokenizer << " \"" << c.text << '"';
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed::hf_test
