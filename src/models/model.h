@@ -5,8 +5,8 @@
 // A kind of model says which ids a word has. Two things decide how it is asked:
 //
 // * What it reads. Unigram takes spans of character codes, all of a batch at once, so that the loads
-//   of one arrive while others are searched. WordPiece takes the codes of a word, BPE the bytes of a
-//   split, and both find its ids at once.
+//   of one arrive while others are searched. WordPiece takes the codes of a word and finds its ids at
+//   once; BPE takes the symbols of several splits, which a loop of the engine merges in turn.
 // * Whether ids depend on what comes before. Those of WordPiece and BPE do not. Unigram sums scores
 //   along a stretch, and sums are rounded: ids come with the scores so far at which they hold
 //   (image::PathInfo), and a ledger keeps the score.
