@@ -17,9 +17,9 @@ NormalizedTokens::NormalizedTokens(const Model& model) : model_(model) {
     if (text.find_first_not_of(' ') != text.npos) last_bytes_.Add(static_cast<uint8_t>(text.back()));
   }
   for (uint8_t b = 0; b < 128; ++b) {
+    becomes_[b] = model.bpe() ? b : Becomes(b);
     // Runs of spaces are segments of the scanner.
     if (model.bpe() && b == ' ') continue;
-    becomes_[b] = model.bpe() ? b : Becomes(b);
     trie::Unit unit = model.added_normalized.root();
     if (becomes_[b] == kDoubt || !model.added_normalized.Step(unit, becomes_[b] + 1u)) continue;
     first_bytes_.Add(b);

@@ -220,6 +220,26 @@ TEST(Words, EqualsThePlainPathOnLongWords) {
   }
 }
 
+// ModernBERT's "|||IP_ADDRESS|||" and "[unused1]" are looked for in normalized text: code and tables have their first bytes.
+TEST(Words, FirstBytesOfAddedTokensLeaveNoRoad) {
+  const std::string source = Published("bpe/modernbert/tokenizer.json");
+  if (source.empty()) GTEST_SKIP() << "no vocabulary in RANKFEED_SHARED_DATA";
+  Pair pair(source);
+  const auto left = [&] {
+    rankfeed_road_counts counts[RANKFEED_REASON_COUNT];
+    EXPECT_EQ(rankfeed_encoder_roads(pair.fast.encoder(), counts, RANKFEED_REASON_COUNT), RANKFEED_OK);
+    return counts[RANKFEED_REASON_ADDED_TOKEN].texts;
+  };
+  for (const char* text : {"if (a || b) {", "| a | b |\n|---|---|\n", "x[ 1 ] = [ ];\n        y |= [unu", "  |  ", "|| \u0301"}) {
+    pair.Compare(text);
+    pair.Compare(std::string(70, 'a') + text);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(left(), 0u);
+  pair.Compare("a |||IP_ADDRESS||| b || c");
+  EXPECT_NE(left(), 0u);
+}
+
 // RobertaProcessing, which MPNet has, trims the place of a token by what the token is called.
 TEST(Words, TrimsOffsetsOfPieces) {
   for (const bool trimmed : {false, true}) {
