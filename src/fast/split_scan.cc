@@ -33,6 +33,14 @@ SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
       composes_(!model.normalizer.empty()),
       blocks_(model, kernels, knobs_, space_run_) {}
 
+// Whether NFC leaves a character of the text alone.
+[[gnu::always_inline]] inline bool SplitScanner::IsStable(size_t at, const utf8::Decoded& c) const {
+  if (!c.valid) return false;
+  const uint8_t kind = model_.split_classes[c.code_point];
+  return !composes_ || (kind & split::kOrdered) == 0 ||
+         ((kind & split::kCombining) != 0 && !Joins(at, c.code_point));
+}
+
 bool SplitScanner::Start(std::string_view text) {
   text_ = text;
   split_ = 0;
@@ -140,14 +148,6 @@ size_t SplitScanner::PartEnd(size_t at, size_t end) const {
     before = c;
   }
   return at;
-}
-
-// Whether NFC leaves a character of the text alone.
-bool SplitScanner::IsStable(size_t at, const utf8::Decoded& c) const {
-  if (!c.valid) return false;
-  const uint8_t kind = model_.split_classes[c.code_point];
-  return !composes_ || (kind & split::kOrdered) == 0 ||
-         ((kind & split::kCombining) != 0 && !Joins(at, c.code_point));
 }
 
 // The class of the last character that one decomposes to, 0 of one that does not.
