@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """report.py [RESULTS]: writes fuzz/REPORT.md, the summary of the runs in RESULTS (fuzz/results.jsonl), to which fuzz/run.py,
-tests/oracle/bulk_sp.py and bulk_forms.py append. A release's report has all runs since the release before it."""
+tests/oracle/bulk_sp.py, bulk_forms.py and diff_bpe.py append. A release's report has all runs since the release before it."""
 
 import json
 import pathlib
@@ -46,6 +46,14 @@ FORMS = """
 
 By `tests/oracle/bulk_forms.py`: ids alone, ids with offsets in code points and in bytes, of generated texts in every form that
 transformers writes or rebuilds; a pair is one text in one form. "Pieces" of the XLM-R vocabulary: all, or the first ones.
+
+"""
+
+BPE = """
+## Against the tokenizers wheel, BPE
+
+By `tests/oracle/diff_bpe.py`: ids, and ids with offsets, of published vocabularies. "Bulk" are short texts in turn, as above; "stream" the
+texts of `bench/text_streams.py`; "sweep" every code point in six places, sixteen to a text.
 
 """
 
@@ -152,6 +160,10 @@ def report(results):
         rows = [[f["version"], str(f["forms"]), number(f["pieces"]) if f["pieces"] else "all", number(sum(f["pairs"].values())),
                  *(number(f["pairs"][kind]) for kind in kinds), str(f["differences"]), number(f["seconds"])] for f in forms]
         out.append(FORMS + table(rows, ["wheel", "forms", "pieces", "pairs", *kinds, "differ", "seconds"]))
+    bpe = [{**e["bpe"], "commit": e["commit"]} for e in entries if "bpe" in e]
+    if bpe:
+        rows = [[b["version"], b["vocabulary"], b["of"], number(b["texts"]), str(b["differences"]), number(b["seconds"]), b["commit"]] for b in bpe]
+        out.append(BPE + table(rows, ["wheel", "vocabulary", "of", "texts", "differ", "seconds", "commit"]))
     if soaks:
         rows = [[str(s["threads"]), s.get("build", "optimized"), number(s["documents"]), number(s["tokens"]), number(s["swaps"]),
                  str(s["differences"]), f"{s['seconds']:,.0f}", f"{s['resident_early'] / 2**20:.1f}",

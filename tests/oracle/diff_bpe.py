@@ -6,6 +6,7 @@
   diff_bpe.py --driver D traps --data FOLDER            the recorded ids of texts that are easy to get wrong
   diff_bpe.py --driver D bulk --data FOLDER --xquad DIR [--stream FILE] [--count N] [--seed N] [--file NAME]...
   diff_bpe.py --driver D stream --data FOLDER --stream FILE [--file NAME]...
+                                                        these and sweep: [--results fuzz/results.jsonl], to append to
 
 --data: the folder with qwen and the others. Without --all a sweep takes planes that Unicode leaves empty, and all but one of
 the vocabularies, by samples. Random texts are drawn from pieces and from characters that some step treats specially, over
@@ -19,6 +20,7 @@ import ast
 import itertools
 import json
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -29,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import bulk_texts  # noqa: E402
 import engine as E  # noqa: E402
 import mixtures  # noqa: E402
+import tokenizers  # noqa: E402
 from diff_wordpiece import FLAGS, Pair, batches, code_points, compare  # noqa: E402
 
 FILES = ("qwen/tokenizer.json", "modernbert/tokenizer.json", "roberta/tokenizer.json", "openai/cl100k.tokenizer.json",
@@ -55,17 +58,30 @@ def traps(args, report):
         compare(pairs[key], key, [text], report)
 
 
+def done_with(args, report, name, texts, begun):
+    """Says what was compared of a vocabulary; --results: for fuzz/report.py."""
+    seconds = time.monotonic() - begun
+    print(f"{name}: {texts:,} texts, {report.bad} differ so far, {seconds:.0f} s", flush=True)
+    if args.results:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+        with open(args.results, "a", encoding="utf-8") as out:
+            out.write(json.dumps({"bpe": {"version": tokenizers.__version__, "vocabulary": name, "of": args.command, "texts": texts,
+                                          "differences": report.bad, "seconds": round(seconds)}, "commit": commit}) + "\n")
+
+
 def sweep(args, report):
     for name in args.file or FILES:
-        pair = Pair(args.driver, (args.data / name).read_text(encoding="utf-8"))
+        pair, begun, count = Pair(args.driver, (args.data / name).read_text(encoding="utf-8")), time.monotonic(), 0
         step = 1 if args.all else 3 if name == FILES[0] else 13
         for template in TEMPLATES:
             lines = (" | ".join(template.replace("*", c) for c in some)
                      for some in batches(code_points(args.all, step), PER_TEXT))
             for texts in batches(lines, 4096):
                 compare(pair, f"{name}, {template!a}", texts, report)
+                count += len(texts)
             print(f"{name}, {template!a}: {report.checks:,} comparisons so far, {report.bad} differ", flush=True)
         pair.close()
+        done_with(args, report, name, count, begun)
 
 
 SPECIAL = ["\u0301", "\u0300", "\u0323", "\u200b", "\u00ad", "\ufeff", "\0", "\ufffd", "\x85", "\u2028", "\u3000", "\u00a0", "\t",
@@ -182,18 +198,18 @@ def bulk(args, report):
             compare_columns(pair, name, texts, report)
             done += len(texts)
         pair.close()
-        print(f"{name}: {done:,} texts, {report.bad} differ so far, {time.monotonic() - begun:.0f} s", flush=True)
+        done_with(args, report, name, done, begun)
 
 
 def stream(args, report):
     with open(args.stream, encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     for name in args.file or FILES:
-        pair = Pair(args.driver, (args.data / name).read_text(encoding="utf-8"))
+        pair, begun = Pair(args.driver, (args.data / name).read_text(encoding="utf-8")), time.monotonic()
         for some in batches(texts, 256):
             compare_columns(pair, name, some, report)
         pair.close()
-        print(f"{name}: {len(texts):,} texts, {report.bad} differ so far", flush=True)
+        done_with(args, report, name, len(texts), begun)
 
 
 def main():
@@ -204,6 +220,7 @@ def main():
     one.add_argument("--data", type=Path, required=True)
     one.add_argument("--all", action="store_true")
     one.add_argument("--file", action="append", choices=FILES)
+    one.add_argument("--results", help="fuzz/results.jsonl, to append to")
     one = commands.add_parser("random")
     one.add_argument("--data", type=Path, required=True)
     one.add_argument("--count", type=int, default=60000)
@@ -216,6 +233,7 @@ def main():
         one.add_argument("--data", type=Path, required=True)
         one.add_argument("--stream", type=Path, required=command == "stream")
         one.add_argument("--file", action="append", choices=FILES)
+        one.add_argument("--results", help="fuzz/results.jsonl, to append to")
         if command == "bulk":
             one.add_argument("--xquad", type=Path, required=True)
             one.add_argument("--count", type=int, default=10_000_000)
