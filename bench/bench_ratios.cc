@@ -23,6 +23,12 @@
 // where they forget: beside them the door is measured. The others go through the C API in memory that stays theirs, with a
 // larger cache in the rows stream and eighth.
 //
+// Rows of other vocabularies, where they are among the shared files: Qwen's and ModernBERT's beside XLM-R's on the same texts
+// (English, Chinese, twelve languages, and code and Markdown, which are files of this tree), through rankfeed_encode_batch:
+//   new       texts on an empty word cache
+//   repeated  the same again, with a cache of 4 MiB
+//   offsets   new texts, with the places of tokens
+//
 // Ids of every text of every row are compared before anything is timed: rankfeed's mode `sentencepiece` with the newest
 // SentencePiece, its mode `sentencepiece-0.2.1` and whole_sentence with 0.1.97, its HuggingFace mode fast path with general
 // path; a difference ends the program with exit code 1. Without the newest SentencePiece rankfeed_sp is in the mode of 0.1.97,
@@ -294,6 +300,59 @@ nlohmann::ordered_json Time(const Row& row, const Options& options, Engines* eng
   return entry;
 }
 
+// One pass over texts that the engine has just seen.
+double Repeated(const Engine& engine, const Texts& texts, int32_t* out) {
+  if (engine.reset) engine.reset();
+  (void)Nanoseconds(engine, texts, 0, texts.size(), out);
+  return Nanoseconds(engine, texts, 0, texts.size(), out);
+}
+
+// A vocabulary as three engines: for new texts, for repeated ones, and with offsets.
+struct Words {
+  Words(const char* called, const char* file) : name(called), fresh(file, false), repeated(fresh.shared(), false), offsets(fresh.shared(), true) {
+    fresh.UseCache(kCacheBytes);
+    repeated.UseCache(kStreamCacheBytes);
+    offsets.UseCache(kCacheBytes);
+  }
+  std::string name;
+  Rankfeed fresh, repeated, offsets;
+};
+
+void TimeWords(const Options& options, nlohmann::ordered_json* report) {
+  std::vector<std::unique_ptr<Words>> all;
+  for (const auto& [name, file] : {std::pair("xlmr", "xlmr.tokenizer.json"), std::pair("qwen", "bpe/qwen/tokenizer.json"),
+                                   std::pair("modernbert", "bpe/modernbert/tokenizer.json")}) {
+    if (std::ifstream(SharedFile(file))) all.push_back(std::make_unique<Words>(name, file));
+  }
+  std::vector<int32_t> ids(kMaxTextBytes);
+  for (const Corpus& corpus : {LoadXquad("en"), LoadXquad("zh"), LoadXquad("all"), LoadCode()}) {
+    const Texts& texts = corpus.passages;
+    if (!Options::Has(options.rows, "words_" + corpus.name) || texts.empty()) continue;
+    std::map<std::string, std::vector<double>> ns;
+    for (const auto& words : all) {
+      CheckTogether(words->fresh.AsEngine(words->name, true), texts, corpus.name);
+      CheckSame(words->offsets.AsEngine(words->name + ", offsets", false), words->fresh.AsEngine(words->name, true), texts, corpus.name);
+    }
+    for (size_t round = 0; round < options.rounds; ++round) {
+      for (const auto& words : all) {
+        ns[words->name + " new"].push_back(First(words->fresh.AsEngine("", true), texts, ids.data()));
+        ns[words->name + " repeated"].push_back(Repeated(words->repeated.AsEngine("", true), texts, ids.data()));
+        ns[words->name + " offsets"].push_back(First(words->offsets.AsEngine("", true), texts, ids.data()));
+      }
+    }
+    const size_t bytes = BytesOf(texts, 0);
+    nlohmann::ordered_json entry = {{"name", "words_" + corpus.name}, {"texts", texts.size()}, {"bytes", bytes}, {"rounds", options.rounds}};
+    std::printf("%s, several vocabularies\n", corpus.name.c_str());
+    for (const auto& [name, values] : ns) {
+      const double speed = static_cast<double>(bytes) / Median(values) * 1e3;
+      entry["engines"][name] = {{"megabytes_per_second", speed}, {"ns", values}};
+      std::printf("  %-20s %8.1f MB/s\n", name.c_str(), speed);
+    }
+    std::fflush(stdout);
+    (*report)["rows"].push_back(entry);
+  }
+}
+
 int Main(int argc, char** argv) {
   const Options options(argc, argv);
   ForceIsa();
@@ -333,6 +392,7 @@ int Main(int argc, char** argv) {
     report["rows"].push_back({{"name", row.name}, {"what", row.what}, {"not_run", row.without_texts}});
     std::printf("%s\n  not run: %s\n", row.what.c_str(), row.without_texts.c_str());
   }
+  TimeWords(options, &report);
   if (!options.json_file.empty()) std::ofstream(options.json_file) << report.dump(1) << "\n";
   return 0;
 }

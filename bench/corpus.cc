@@ -4,7 +4,10 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string_view>
 
@@ -68,6 +71,35 @@ Corpus LoadXquad(const std::string& language) {
     ReadLines(SharedFile("xquad/" + language + ".jsonl"), &corpus);
   }
   for (const std::string& passage : corpus.passages) corpus.passage_bytes += passage.size();
+  return corpus;
+}
+
+Corpus LoadCode() {
+  constexpr size_t kBytes = 2000;
+  Corpus corpus;
+  corpus.name = "code";
+  std::vector<std::filesystem::path> files;
+  for (const char* const folder : {"src", "include", "python", "scripts", "docs"}) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(RANKFEED_SOURCE_DIR) / folder, ignored)) {
+      const std::string kind = entry.path().extension().string();
+      for (const char* const wanted : {".cc", ".h", ".hpp", ".py", ".sh", ".md"}) {
+        if (kind == wanted) files.push_back(entry.path());
+      }
+    }
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& path : files) {
+    std::ifstream in(path);
+    std::string text;
+    for (std::string line; std::getline(in, line);) {
+      text += line + "\n";
+      if (text.size() < kBytes && in.peek() != std::ifstream::traits_type::eof()) continue;
+      corpus.passage_bytes += text.size();
+      corpus.passages.push_back(std::move(text));
+      text.clear();
+    }
+  }
   return corpus;
 }
 

@@ -26,6 +26,9 @@ Corpus LoadOdd();
 Corpus LoadManyLanguages();
 Corpus LoadEnglish();
 
+// Code and Markdown with its indentation: files of this tree, each cut into texts of about 2,000 bytes at a line.
+Corpus LoadCode();
+
 // RANKFEED_SHARED_DATA with a file name appended.
 std::string SharedFile(const std::string& name);
 

@@ -11,6 +11,7 @@ Rankfeed::Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets, M
     : placed_(std::move(placed)), where_(memory) {
   limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
   begin_.resize(offsets ? kMaxTextBytes : 0);
+  end_.resize(begin_.size());
   Reset();
 }
 
@@ -44,6 +45,8 @@ size_t Rankfeed::EncodeTogether(const std::string* texts, size_t count, int32_t*
   io.capacity = kMaxTextBytes;
   io.input_ids = out;
   io.cu_seqlens = cu_seqlens;
+  io.offset_begin = begin_.empty() ? nullptr : begin_.data();
+  io.offset_end = end_.empty() ? nullptr : end_.data();
   Check(rankfeed_encode_batch(encoder_, views, count, nullptr, &io));
   return io.count;
 }

@@ -68,7 +68,7 @@ class Rankfeed {
   rankfeed_limits limits_{};
   const Memory where_;
   AlignedBytes memory_;
-  std::vector<uint32_t> begin_;
+  std::vector<uint32_t> begin_, end_;  // of tokens
   rankfeed_encoder* encoder_ = nullptr;
 };
 

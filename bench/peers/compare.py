@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import os
+import pathlib
 import random
 import statistics
 import subprocess
@@ -66,11 +67,31 @@ def read_ids(path):
     return out
 
 
+def code():
+    """Code and Markdown: files of this tree, each cut into texts of about 2,000 bytes at a line."""
+    root, texts = pathlib.Path(HERE).parent.parent, []
+    kinds = (".cc", ".h", ".hpp", ".py", ".sh", ".md")
+    files = [path for folder in ("src", "include", "python", "scripts", "docs") for path in (root / folder).rglob("*") if path.suffix in kinds]
+    for path in sorted(files):
+        lines, size = [], 0
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            lines.append(line)
+            size += len(line.encode())
+            if size >= 2000:
+                texts.append("".join(lines))
+                lines, size = [], 0
+        if lines:
+            texts.append("".join(lines))
+    return texts
+
+
 def load(shared, language, many):
     def passages(name):
         rows = map(json.loads, open(os.path.join(shared, "xquad", name + ".jsonl"), encoding="utf-8"))
         return [row["text"] for row in rows if row["kind"] == "passage"]
 
+    if language == "code":  # as LoadCode of bench/corpus.cc has it
+        return code()
     if language == "many":
         return [json.loads(line)["text"] for i, line in enumerate(open(many, encoding="utf-8")) if i % 20 == 0]
     if language != "all":

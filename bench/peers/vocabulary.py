@@ -85,7 +85,7 @@ def main():
     parser.add_argument("--vocabulary", default="wordpiece/bert-base-uncased", help="folder in it with a tokenizer.json")
     parser.add_argument("--peers", default="tokenizers,nanotoken,tokie")
     parser.add_argument("--python-pre", default=sys.executable)
-    parser.add_argument("--languages", default="en,zh,all", help="of XQuAD, all: twelve of them interleaved")
+    parser.add_argument("--languages", default="en,zh,all", help="of XQuAD, all: twelve of them interleaved; code: files of this tree")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", default=sys.executable, help="interpreter that has the wheels of requirements.txt")
     parser.add_argument("-o", "--output", help="file for the result as JSON")
