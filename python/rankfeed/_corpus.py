@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Union
 
 from . import _core, _options
-from ._options import SPLIT_SPECIAL_TOKENS, Document, Texts
+from ._options import SPLIT_SPECIAL_TOKENS, Document, Specials, Texts
 
 if TYPE_CHECKING:
     from ._tokenizer import Tokenizer
@@ -22,8 +22,9 @@ def _model(tokenizer: Any) -> "_core.Model":
     return model
 
 
-def _flags(split_special_tokens: Any) -> int:
-    return SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0
+def _flags(split_special_tokens: Any, specials_in_text: Any) -> int:
+    return ((SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0)
+            | _options.choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text))
 
 
 def _template(tokenizer: Optional["Tokenizer"], template: Any) -> "Optional[_core.RowTemplate]":
@@ -40,15 +41,16 @@ class Corpus:
 
     path: a store, or the manifest of a set of them (rankfeed.ray.pretokenize, `rankfeed corpus manifest`),
     which is opened as one corpus without merging.
-    tokenizer: the store must be of its vocabulary; None: any. template: as in Request: documents of the store
-    must be made for such rows. trusted: skip the pass over all bytes.
+    tokenizer: the store must be of its vocabulary; None: any. template, split_special_tokens, specials_in_text: as
+    in Request: documents of the store must be made for such rows. trusted: skip the pass over all bytes.
     map_file: map the file in place of reading it to private memory, for stores larger than memory;
     only for files that nobody else changes (SECURITY.md, "Files that change")."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: Optional["Tokenizer"] = None,
-                 trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False, template: Any = None):
+                 trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False, template: Any = None,
+                 specials_in_text: Specials = "parse"):
         self._core = _core.Corpus(_options.path("path", path), None if tokenizer is None else _model(tokenizer),
-                                  _options.flag("trusted", trusted), _flags(split_special_tokens),
+                                  _options.flag("trusted", trusted), _flags(split_special_tokens, specials_in_text),
                                   _options.flag("map_file", map_file), _template(tokenizer, template))
 
     def __len__(self) -> int:
@@ -96,13 +98,13 @@ class Corpus:
 
 class CorpusWriter:
     """Makes a store, or changes one (append=True). Leaving a `with` block commits, unless it raised:
-    then what was not committed is dropped. template: as in Request: documents are stored as such rows have
-    them, with the literal text that is tokenized together with each."""
+    then what was not committed is dropped. template, split_special_tokens, specials_in_text: as in Request: documents
+    are stored as such rows have them, with the literal text that is tokenized together with each."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: "Tokenizer", append: bool = False,
-                 split_special_tokens: bool = False, template: Any = None):
+                 split_special_tokens: bool = False, template: Any = None, specials_in_text: Specials = "parse"):
         self._core = _core.CorpusWriter(_options.path("path", path), _model(tokenizer), _options.flag("append", append),
-                                        _flags(split_special_tokens), _template(tokenizer, template))
+                                        _flags(split_special_tokens, specials_in_text), _template(tokenizer, template))
 
     def put(self, id: Key, document: Document) -> None:
         """document: a text, or an array of int32 or int64 ids without special tokens."""

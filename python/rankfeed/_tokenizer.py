@@ -107,6 +107,8 @@ class Tokenizer:
         workers = _options.number("threads", threads)
         stretch = _options.number("max_stretch_bytes", max_stretch_bytes)
         file = _options.path("path", path)
+        if os.path.isdir(file):
+            raise IsADirectoryError(f"{file} is a folder; from_pretrained opens a model's folder")
         if preset is not None and not isinstance(preset, str):
             raise TypeError(f"preset is {_options.words(preset)}; it must be a str")
         model = _core.Model(file, -1 if parity is None else _core.parity_number(parity),
@@ -377,10 +379,14 @@ class Tokenizer:
             return template
         if isinstance(template, dict):
             return _core.RowTemplate(self._model, str(template.get("name", "template")), json.dumps(template))
+        if not isinstance(template, (str, os.PathLike)):
+            raise TypeError(f"template is {_options.words(template)}; it must be the name of a preset, a path or a dict")
         name = _options.path("template", template)
         if name not in self._templates:
             text = ""
             if name.endswith(".json"):
+                if os.path.exists(name) and not os.path.isfile(name):
+                    raise ValueError(f"template is {_options.words(name)}, which is no file")  # a pipe would be waited for
                 with open(name, encoding="utf-8") as file:
                     text = file.read()
             made = _core.RowTemplate(self._model, name, text)

@@ -29,10 +29,20 @@ rankfeed_text View(std::string_view text) {
   return {text.data(), text.size()};
 }
 
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; const char* name = rankfeed_template_preset_name(i); ++i) names.emplace_back(name);
+  return names;
+}
+
 // A preset as the JSON object that it would be.
 nb::object PresetDict(const std::string& name) {
   rankfeed_row_template row{};
-  Check(rankfeed_template_preset(name.c_str(), &row), "row template " + name);
+  if (rankfeed_template_preset(name.c_str(), &row) != RANKFEED_OK) {
+    std::string message = "name is '" + name + "'; it must be one of ";
+    for (const std::string& known : PresetNames()) message += (message.ends_with("of ") ? "" : ", ") + known;
+    throw nb::value_error(message.c_str());
+  }
   const auto text = [](rankfeed_text t) { return nb::str(t.data, t.size); };
   static constexpr const char* kTruncations[] = {"none", "longest_first", "longest_first_slow",
                                                  "only_first", "only_second", "text_end"};
@@ -89,12 +99,6 @@ nb::object PresetDict(const std::string& name) {
   out["document_limit"] = row.document_limit != 0;
   out["pad_to_multiple_of"] = row.pad_to_multiple_of;
   return out;
-}
-
-std::vector<std::string> PresetNames() {
-  std::vector<std::string> names;
-  for (uint32_t i = 0; const char* name = rankfeed_template_preset_name(i); ++i) names.emplace_back(name);
-  return names;
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ rankfeed_loaded_template* ReadRowTemplate(std::string_view json, const char* nam
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   if (const auto error = parser.parse(source.text).get(root)) {
-    throw BuildError(RANKFEED_E_PARSE, 0, source.name + ": " + simdjson::error_message(error));
+    throw BuildError(RANKFEED_E_PARSE, 0, source.name + ": not valid JSON: " + simdjson::error_message(error));
   }
   auto loaded = std::make_unique<Loaded>();
   loaded->Read(Json(source, root, ""));

@@ -379,6 +379,9 @@ void RunBatch(BatchCommand c) {
   if (row && row->info().max_documents != 0) {
     throw Failure("--template " + c.template_name + ": its rows hold several documents, which C++ and Python make");
   }
+  if (!own && (c.prefix || c.middle || c.suffix)) {
+    throw Failure("--prefix, --middle and --suffix do not go with a row template, which has the text beside query and document");
+  }
   if (own && !c.instruction.empty()) throw Failure("--instruction: only a row template has a place for it");
   rankfeed_pair_template parts{};
   const rankfeed_rerank_options options = Options(c, &parts);
@@ -396,7 +399,7 @@ void RunBatch(BatchCommand c) {
     throw Failure(fmt::format("--stride {} must be below {}: --max-length without the special tokens",
                               options.stride, options.max_length - specials));
   }
-  const Documents documents(c.documents, c.vocab, vocab.model(), row ? row->get() : nullptr);
+  const Documents documents(c.documents, c.vocab, vocab.model(), c.specials.flags(), row ? row->get() : nullptr);
   // These may stand beside a text in the text that is tokenized.
   const size_t beside = row ? row->info().literal_bytes + c.instruction.size() + c.query.size() : 0;
   Reranker reranker(vocab.model(), options, documents, c.query, beside, c.threads,
@@ -511,7 +514,7 @@ void AddBatch(CLI::App& app) {
                     "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and after "
                     "what options say; without it they are left aside");
   AddMaxStretchBytes(*command, c->max_stretch_bytes);
-  command->add_option("--threads", c->threads, "Threads that tokenize; 0: all cores")
+  command->add_option("--threads", c->threads, "Threads that tokenize; 0: one for each CPU it may use")
       ->capture_default_str();
   command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
   command->add_option("--slot-bytes", c->slot_bytes, "Bytes of a slot")->capture_default_str();

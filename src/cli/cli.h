@@ -48,6 +48,7 @@ std::string Bytes(double bytes);
 
 // --parity, as every command that reads a model file has it.
 void AddParityOption(CLI::App& command, std::string* parity);
+int32_t ParityNumber(const std::string& name);  // RANKFEED_PARITY_*, AUTO for none
 
 // --pages, as every command that opens a vocabulary has it.
 CLI::Option* AddPagesOption(CLI::App& command, std::string* pages);

@@ -147,7 +147,7 @@ void RunInfo(const VocabOptions& vocab, bool json) {
 
 void AddCompile(CLI::App& app) {
   auto* command = app.add_subcommand(
-      "compile", "Turn a SentencePiece .model or a HuggingFace tokenizer.json into an image");
+      "compile", "Turn a vocabulary (.model, tokenizer.json, vocab.txt, vocab.json) into an image");
   auto o = std::make_shared<CompileOptions>();
   command
       ->add_option("MODEL", o->source,

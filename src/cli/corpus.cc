@@ -2,7 +2,7 @@
 // cli/corpus.cc: `rankfeed corpus build|append|remove|info|verify|get|compact|merge`, and `manifest` of
 // corpus_shards.cc.
 //
-// Texts are tokenized in chunks by all cores and put into the store in the order of the file, so
+// Texts are tokenized in chunks by several threads and put into the store in the order of the file, so
 // that a store is the same bytes for any number of threads.
 #include <fmt/format.h>
 #include <tbb/enumerable_thread_specific.h>
@@ -373,7 +373,7 @@ void AddBuildOptions(CLI::App* command, BuildCommand* o) {
   command->add_flag("--jsonl", o->jsonl,
                     "Every line is a JSON object with a string field \"text\" (default for files "
                     "named *.jsonl)");
-  command->add_option("--threads", o->threads, "Threads that tokenize; default: all cores");
+  command->add_option("--threads", o->threads, "Threads that tokenize; default: one for each CPU it may use");
   command->add_option("--template", o->template_name,
                       "Store documents as a row template of an LLM reranker has them, with the literal text that is tokenized "
                       "together with each: a JSON file, or one of " + RowTemplateNames());

@@ -40,11 +40,13 @@ class Documents {
   size_t longest = 0, total = 0;  // bytes of texts that are tokenized
   size_t stored_tokens = 0;
 
-  Documents(const DocumentOptions& o, const VocabOptions& vocab, const rankfeed_model* model,
+  // encode_flags: of the texts; a store must be made with the same.
+  Documents(const DocumentOptions& o, const VocabOptions& vocab, const rankfeed_model* model, uint32_t encode_flags,
             const rankfeed_template* row_template = nullptr) {
     if (!o.corpus.empty()) {
       rankfeed_corpus_options options{};
       if (vocab.map_file) options.flags = RANKFEED_CORPUS_MAP_FILE;
+      options.encode_flags = encode_flags;
       options.row_template = row_template;
       store_.emplace(o.corpus, model, options);
     }

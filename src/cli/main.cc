@@ -120,11 +120,14 @@ Vocabulary VocabOptions::Load() const {
   return std::move(*loaded);
 }
 
-int32_t VocabOptions::parity_number() const {
+int32_t ParityNumber(const std::string& name) {
   uint32_t number = 0;
-  if (rankfeed_parity_from_name(parity.c_str(), &number) != RANKFEED_OK)
-    return RANKFEED_PARITY_AUTO;
+  if (rankfeed_parity_from_name(name.c_str(), &number) != RANKFEED_OK) return RANKFEED_PARITY_AUTO;
   return static_cast<int32_t>(number);
+}
+
+int32_t VocabOptions::parity_number() const {
+  return ParityNumber(parity);
 }
 
 void SpecialsOption::Add(CLI::App& command) {

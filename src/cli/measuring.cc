@@ -57,6 +57,7 @@ void WorkloadOptions::Add(CLI::App& command, bool with_trace) {
 receipt::Workload WorkloadOptions::Load(const rankfeed_model* model) const {
   if (trace.empty()) {
     if (docs.empty()) throw Failure("give requests with --trace, or documents with --docs");
+    if (!corpus.empty()) throw Failure("--corpus is for candidates that a --trace names by id");
     const std::vector<std::string> passages = Texts(docs);
     std::vector<std::string> questions;
     if (!queries.empty()) {

@@ -36,6 +36,7 @@ struct RerankCommand {
   VocabOptions vocab;
   DeviceOptions device;
   DocumentOptions documents;
+  SpecialsOption specials;
   std::string model, query, label;
   bool json = false, raw = false;
   uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192,
@@ -91,7 +92,7 @@ class Rerank {
     if (info_.note[0] != 0) fmt::print(stderr, "rankfeed: note: {}: {}\n", c.model, info_.note);
     times_.model = watch.ms();
     watch = {};
-    documents_ = std::make_unique<Documents>(c.documents, c.vocab, vocabulary_->model());
+    documents_ = std::make_unique<Documents>(c.documents, c.vocab, vocabulary_->model(), c.specials.flags());
     times_.documents = watch.ms();
     const Stopwatch request;
     MakeOptions();
@@ -127,6 +128,7 @@ class Rerank {
     rankfeed_rerank_options_init(&options_);
     options_.max_length = std::min(c.max_length, info.max_row_tokens);
     options_.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
+    options_.encode_flags = c.specials.flags();
     options_.layout = RANKFEED_PACKED;
     options_.budget = RANKFEED_BUDGET_PACKED_SUM;
     options_.max_rows_per_batch = c.max_rows;
@@ -389,6 +391,7 @@ void AddRerank(CLI::App& app) {
       ->required();
   command->add_option("--query", c->query, "The question")->required();
   c->documents.Add(*command);
+  c->specials.Add(*command);
   c->device.Add(*command);
   command->add_option("--top", c->top, "Print only the best N; 0: all")->capture_default_str();
   AddLabelOption(*command, &c->label);

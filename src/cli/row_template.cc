@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "platform/files/file_calls.h"
 #include "rankfeed/builder.hpp"
 #include "receipt/engine.h"
 
@@ -22,6 +23,7 @@ std::string RowTemplateNames() {
 
 RowTemplate LoadRowTemplate(const rankfeed_model* model, const std::string& name) {
   if (!name.ends_with(".json")) return receipt::Take(RowTemplate::Preset(model, name));
+  files::CheckReadable(name, files::ReadAs::kWhole);
   std::ifstream in(name, std::ios::binary);
   const std::string json(std::istreambuf_iterator<char>(in), {});
   if (!in) throw Failure(name + ": cannot be read");

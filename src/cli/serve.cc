@@ -21,7 +21,7 @@ struct ServeCommand {
   serve::Options options;
   DeviceOptions device;
   SpecialsOption specials;
-  std::string api_key_file, pages = "auto";
+  std::string api_key_file, parity, pages = "auto";
   uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
   uint32_t graph_tokens = 0;
@@ -59,7 +59,8 @@ void RunServe(const ServeCommand& c) {
   serve::Options options = c.options;
   options.api_key = Key(c.api_key_file);
   options.auto_truncate = !c.no_auto_truncate;
-  options.encode_flags = c.specials.flags();
+  options.paths.encode_flags = c.specials.flags();
+  options.paths.parity = ParityNumber(c.parity);
   options.paths.pages = PagesOf(c.pages);
   if (!c.device.on_host()) options.paths.device.backend = c.device.Backend();
   options.paths.device.dtype = c.device.dtype_number();
@@ -137,9 +138,10 @@ void AddServe(CLI::App& app) {
   auto c = std::make_shared<ServeCommand>();
   auto& o = c->options;
   command->add_option("--vocab", o.paths.vocab,
-                      "Image, SentencePiece .model, HuggingFace tokenizer.json, or a model's folder with "
-                      "one, whose tokenizer_config.json then gives --max-length; else the folder of "
+                      "Image, SentencePiece .model, HuggingFace tokenizer.json, vocab.txt or vocab.json, or a model's "
+                      "folder with one, whose tokenizer_config.json then gives --max-length; else the folder of "
                       "--model");
+  AddParityOption(*command, &c->parity);
   AddPagesOption(*command, &c->pages);
   AddPresetOption(*command, &o.paths.preset);
   c->specials.Add(*command);

@@ -84,7 +84,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   out->paths = paths;
   out->generation = generation;
   if (auto error = FindVocabulary(paths, out.get())) return error;
-  auto vocabulary = Vocabulary::Load(out->vocabulary_file.c_str(), RANKFEED_PARITY_AUTO,
+  auto vocabulary = Vocabulary::Load(out->vocabulary_file.c_str(), paths.parity,
                                      paths.preset.empty() ? nullptr : paths.preset.c_str(), paths.pages);
   if (!vocabulary) return vocabulary.error();
   out->vocabulary.emplace(std::move(*vocabulary));
@@ -107,8 +107,8 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
     out->device_name = std::move(*name);
   }
   if (!paths.corpus.empty()) {
-    // Checks that the store was made with this vocabulary.
-    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary->model());
+    // Checks that the store was made with this vocabulary, and special tokens in its texts taken as in those of rows.
+    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary->model(), 0, paths.encode_flags);
     if (!corpus) return corpus.error();
     out->corpus.emplace(std::move(*corpus));
   }

@@ -32,7 +32,9 @@ struct AssetPaths {
   // vocab: a file, or the folder of a model; empty: the folder of the model that ranks.
   std::string vocab, corpus, model;
   std::string preset, label;  // empty: none; see ChooseLabel
+  int32_t parity = RANKFEED_PARITY_AUTO;
   uint32_t max_length = 0;    // tokens of a row; 0: as the vocabulary's folder says, or 512
+  uint32_t encode_flags = 0;  // RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS of rows and of the corpus
   Pages pages = Pages::kAuto;  // that the vocabulary lies on
   Device device;
 };

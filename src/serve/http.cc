@@ -170,7 +170,7 @@ class Listener::Impl {
 class Listener::Impl::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Impl* owner, tcp::socket socket) : owner_(owner), socket_(std::move(socket)) {
-    Enter(Phase::kIdle, owner_->options_.head);
+    Enter(Phase::kIdle, owner_->options_.idle);
   }
 
   // Until the client or the listener has had enough of it.

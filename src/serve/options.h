@@ -18,10 +18,9 @@ struct Options {
   std::string model_name;     // as /info and answers say it; empty: the model's path
   std::string api_key;        // empty: everybody may ask
   bool auto_truncate = true;  // of text-embeddings-inference requests that do not say
-  uint32_t workers = 0;       // threads that tokenize and score; 0: one for each core
+  uint32_t workers = 0;       // threads that tokenize and score; 0: one for each CPU it may use
   uint32_t queue = 64;        // requests that may wait for one
   uint32_t max_batch_tokens = 8192;
-  uint32_t encode_flags = 0;  // RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS of rows
   uint32_t max_documents = 1000;          // of a request
   uint32_t max_stretch_bytes = 0;         // of a text; 0: as rankfeed_limits has it
   uint64_t max_request_tokens = 1 << 20;  // of all rows of a request

@@ -200,7 +200,7 @@ Error Scorer::OpenLane() {
 // How large batches are, whatever the policy; on a device they fit into a slot.
 rankfeed_rerank_options Scorer::BatchOptions() const {
   rankfeed_rerank_options o = RerankOptions();
-  o.encode_flags = options_.encode_flags;
+  o.encode_flags = options_.paths.encode_flags;
   o.layout = RANKFEED_PACKED;
   if (assets_->types != folder::Types::kNone) o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
   o.max_length = assets_->row_tokens;

@@ -128,6 +128,12 @@ printf '{"id": "q"}\n{"id": "x", "text": "Neither."}\n{"id": "p"}\n' >mixed.json
 printf '{"id": "q", "text": "Paris is a city."}\n{"id": "x", "text": "Neither."}\n{"id": "p", "text": "The giant panda is a bear."}\n' >full.jsonl
 batch_of() { "$rankfeed" batch --vocab v.rfimg --query "What is a panda?" --json "$@"; }
 equal "batch from the store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc)"
+# a store has special tokens in texts as its rows have them, or is refused
+"$rankfeed" corpus build --vocab v.rfimg --docs ids.jsonl --specials-in-text escape -o escaped.rfc >/dev/null 2>&1 || fail "corpus build, escaped"
+equal "batch from a store of escaped texts" "$(batch_of --docs full.jsonl --specials-in-text escape)" \
+  "$(batch_of --docs mixed.jsonl --specials-in-text escape --corpus escaped.rfc)"
+refused "escaped rows, another store" "other options" "$rankfeed" batch --vocab v.rfimg --query q --docs mixed.jsonl --specials-in-text escape --corpus c.rfc
+refused "a store of escaped texts, other rows" "other options" "$rankfeed" batch --vocab v.rfimg --query q --docs mixed.jsonl --corpus escaped.rfc
 equal "batch on threads" "$(batch_of --docs full.jsonl)" "$(batch_of --docs full.jsonl --threads 3)"
 printf '{"id": "z"}\n' >absent.jsonl
 refused "neither text nor store" "z has no text" "$rankfeed" batch --vocab v.rfimg --query q --docs absent.jsonl --corpus c.rfc
@@ -256,6 +262,14 @@ refused "verify without the template" "give it beside --vocab" "$rankfeed" corpu
 refused "verify with a template that it was made without" "other options" "$rankfeed" corpus verify c.rfc --vocab v.rfimg --template template.json
 refused "store without the template" "other options" "${rows[@]}" --docs mixed.jsonl --corpus c.rfc
 refused "store of a template, without it" "other options" "$rankfeed" batch --vocab v.rfimg --query q --docs mixed.jsonl --corpus template.rfc
+refused "text beside a row template" "do not go with a row template" "${rows[@]}" --docs full.jsonl --suffix x
+mkfifo pipe.json
+refused "a pipe as a template" "pipe.json: is a pipe, not a file" timeout 20 "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template pipe.json
+rm pipe.json
+mkdir folder.json
+refused "a folder as a template" "folder.json: is a folder, not a file" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template folder.json
+printf '{"parts": [' >broken.json
+refused "a broken template" "broken.json: not valid JSON" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template broken.json
 refused "unknown template" "no row template x; there are qwen3-reranker" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template x
 refused "special tokens of another vocabulary" "no such special token" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template qwen3-reranker
 refused "instruction without a template" "only a row template" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --instruction i
@@ -391,6 +405,7 @@ equal "a receipt and itself" "0 fields differ by more than 5 %, 0 of them for th
 equal "findings" 10 "$(grep -c '"verdict"' audit.json)"
 grep -q '"schema":"rankfeed-receipt"' report.html || fail "report"
 refused "no workload" "give requests" "$rankfeed" audit --vocab v.rfimg
+refused "a corpus that nothing asks" "candidates that a --trace names" "$rankfeed" audit --vocab v.rfimg --docs docs.jsonl --corpus c.rfc
 refused "bad trace" "docs.jsonl:1: no string field \"query\"" "$rankfeed" audit --vocab v.rfimg --trace docs.jsonl
 refused "dead adapter" "ended without an answer" "$rankfeed" receipt run "${measure[@]}" --reference true -o none.json
 no_file "dead adapter" none.json

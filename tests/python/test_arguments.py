@@ -190,12 +190,20 @@ class Refused(unittest.TestCase):
                 (lambda: rankfeed.Tokenizer.from_pretrained(3), "folder is 3; it must be a path, a str or os.PathLike"),
                 (lambda: self.tok.token_to_id(3), "token is 3; it must be a str or bytes"),
                 (lambda: self.tok.encode_stream(None), "pieces is None; it must be an iterable of texts"),
+                (lambda: self.tok.row_template(3), "template is 3; it must be the name of a preset, a path or a dict"),
                 (lambda: rankfeed.Corpus(MODEL, "xlmr"), "tokenizer is 'xlmr'; it must be a rankfeed.Tokenizer"),
                 (lambda: rankfeed.Corpus(MODEL, trusted="no"), "trusted is 'no'; it must be True or False"),
                 (lambda: rankfeed.CorpusWriter(MODEL, None), "tokenizer is None; it must be a rankfeed.Tokenizer")):
             self.refuses(TypeError, message, call)
         self.refuses(FileNotFoundError, "org/model is no folder; from_pretrained reads a model's folder and downloads nothing",
                      rankfeed.Tokenizer.from_pretrained, "org/model")
+        self.refuses(IsADirectoryError, f"{os.path.dirname(MODEL)} is a folder; from_pretrained opens a model's folder", file,
+                     os.path.dirname(MODEL))
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe.json")
+            os.mkfifo(pipe)
+            self.refuses(ValueError, f"template is '{pipe}', which is no file", self.tok.row_template, pipe)
+        self.refuses(ValueError, "name is 'qwen'; it must be one of " + ", ".join(rankfeed.template_names()), rankfeed.template_preset, "qwen")
         for kwargs, message in ((dict(slots=0), "slots is 0; it must be from 1 to 4096"),
                                 (dict(slot_bytes=-1), f"slot_bytes is -1; it must be from 1 to {2**63 - 1}"),
                                 (dict(device=-1), f"device is -1; it must be from 0 to {2**31 - 1}")):

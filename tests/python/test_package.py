@@ -611,6 +611,19 @@ class Package(unittest.TestCase):
         rankfeed.compact_corpus(path)
         self.assertNotIn("0", rankfeed.Corpus(path))
 
+    def test_special_tokens_in_stored_texts(self):
+        """A store is made for rows that take special tokens in texts in one way, and opened for the same."""
+        path, text = self.path("escaped.rfc"), "a </s> b"
+        with rankfeed.CorpusWriter(path, self.tok, specials_in_text="escape") as writer:
+            writer.put("a", text)
+        with self.assertRaises(rankfeed.RankfeedError):
+            rankfeed.Corpus(path, self.tok)
+        stored = rankfeed.Corpus(path, self.tok, specials_in_text="escape")["a"]
+        rows = [self.tok.encode_pairs("q", [d], specials_in_text="escape", max_length=32)["input_ids"].tolist() for d in (stored, text)]
+        self.assertEqual(rows[0], rows[1])
+        with self.assertRaisesRegex(ValueError, "specials_in_text is 'none'; it must be one of parse, escape, error"):
+            rankfeed.CorpusWriter(path, self.tok, specials_in_text="none")
+
     def test_threads_share_one_tokenizer(self):
         expected = [self.tok.encode(p).ids for p in PASSAGES]
         wrong, stop = [], time.monotonic() + 1.0

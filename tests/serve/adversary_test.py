@@ -58,6 +58,16 @@ class Adversary(unittest.TestCase):
     def fine(self):
         self.assertEqual(self.server.post("/rerank", BODY)[0], 200)
 
+    def test_first_byte_comes_late(self):
+        """Time for a head runs from its first byte on: a client that connects early, or that gets no processor, is answered."""
+        with self.connect() as client:
+            time.sleep(2.5)  # longer than --header-timeout-ms
+            client.sendall(http_request(BODY))
+            with client.makefile("rb") as file:
+                answer = read_answer(file)
+        self.assertIsNotNone(answer)
+        self.assertEqual(answer[0], 200)
+
     def test_slow_heads_do_not_starve(self):
         """More connections that never finish a head than the server keeps, while a client that was served goes on."""
         with contextlib.ExitStack() as stack:

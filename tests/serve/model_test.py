@@ -392,15 +392,32 @@ class Requests(Folder):
         for wrong in (8, 7.0, [7], True):
             self.assertEqual(server.post("/v1/rerank", {"query": QUERY, "documents": [{"id": wrong}]})[0], 400, wrong)
 
+    def test_special_tokens_in_stored_texts(self):
+        """A store whose texts took special tokens in another way than rows do is refused by both commands."""
+        self.write(IDS + 1)
+        folder, store = (os.path.join(self.folder, n) for n in ("vocabulary", "store"))
+        Server.write_folder(folder, {})
+        subprocess.run([RANKFEED, "corpus", "build", "--vocab", folder, "--specials-in-text", "escape", "--jsonl", "-o", store],
+                       input='{"id": "a", "text": "a </s> b"}\n', text=True, check=True, stdout=subprocess.DEVNULL)
+        self.refused(["other options"], "--corpus", store, vocab=folder)
+        server = self.server("--specials-in-text", "escape", "--corpus", store, vocab=folder)
+        got = [server.post("/v1/rerank", {"query": "q", "documents": [d]})[1]["results"][0]["relevance_score"]
+               for d in ({"id": "a"}, "a </s> b")]
+        self.assertEqual(got[0], got[1])
+        self.assertEqual(server.call("POST", "/admin/reload", {"corpus": store})[0], 200)
+
     def test_special_tokens_in_texts(self):
         """Of a tokenizer.json, whose reference finds them."""
         self.write(IDS + 1)
         folder = os.path.join(self.folder, "vocabulary")
         Server.write_folder(folder, {})
-        body = {"query": "q", "texts": ["a </s> b"], "raw_scores": True}
+        body = {"query": QUERY, "texts": ["a </s> b"], "raw_scores": True}
         scores = set()
         for mode in ("parse", "escape"):
-            scores.add(self.server("--specials-in-text", mode, vocab=folder).post("/rerank", body)[1][0]["score"])
+            score = self.server("--specials-in-text", mode, vocab=folder).post("/rerank", body)[1][0]["score"]
+            scores.add(score)
+            done = self.rerank("--raw", "--specials-in-text", mode, vocab=folder, texts=["a </s> b"])
+            self.assertAlmostEqual(json.loads(done.stdout)["results"][0]["score"], score, places=4)
         self.assertEqual(len(scores), 2)
         self.assertEqual(self.server("--specials-in-text", "error", vocab=folder).post("/rerank", body)[0], 422)
 
