@@ -87,7 +87,8 @@ void AddAudit(CLI::App& app) {
   make->add_option("-o,--output", t->output, "Trace to write")->required();
   make->callback([t] {
     const receipt::Workload workload = t->workload.Load(nullptr);
-    receipt::WriteTrace(workload, t->output);
+    WriteTextFile(t->output, receipt::TraceText(workload));
+    if (t->output == "-") return;
     fmt::print("{}: {} requests over {:.1f} s, {} texts\n", t->output, workload.requests.size(),
                workload.DurationSeconds(), workload.texts.size());
   });

@@ -206,7 +206,7 @@ void ParseIds(std::string_view line, uint64_t number, std::vector<int32_t>* ids)
     if (p == end) return;
     int32_t id;
     const auto [next, error] = std::from_chars(p, end, id);
-    if (error != std::errc() || (next < end && *next != ' ' && *next != '\t' && *next != '\r')) {
+    if (error != std::errc() || id < 0 || (next < end && *next != ' ' && *next != '\t' && *next != '\r')) {
       throw Failure(fmt::format("line {}, column {}: not an id", number, p - line.data() + 1));
     }
     ids->push_back(id);

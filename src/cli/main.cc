@@ -96,7 +96,7 @@ void VocabOptions::OpenFolder(const std::string& given) {
   std::string note;
   folder = given;
   path = receipt::Take(folder::VocabularyOf(given, &note));
-  if (!note.empty()) fmt::print(stderr, "rankfeed: note: {}\n", note);
+  if (!note.empty()) std::fputs(fmt::format("rankfeed: note: {}\n", note).c_str(), stderr);
 }
 
 void VocabOptions::TakeFolder(const std::string& model) {
@@ -239,14 +239,15 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
     return 0;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    const int code = app.exit(e);
+    return code != 0 ? 2 : std::fflush(stdout) != 0 ? 1 : 0;
   } catch (const rankfeed::cli::WrongCommand& e) {
-    fmt::print(stderr, "rankfeed: {}\n", e.what());
+    std::fprintf(stderr, "rankfeed: %s\n", e.what());
     return 2;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "rankfeed: out of memory\n");
+    std::fputs("rankfeed: out of memory\n", stderr);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "rankfeed: {}\n", e.what());
+    std::fprintf(stderr, "rankfeed: %s\n", e.what());  // fmt::print would throw where nothing can be written
   }
   return 1;
 }

@@ -184,13 +184,16 @@ void WriteTextFile(const std::string& path, const std::string& text) {
     fmt::print("{}", text);
     return;
   }
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+  files::FileInfo target;
+  // A rename would put an end to a device or a pipe, which is written to.
+  const bool in_place = files::InfoOf(path.c_str(), &target) == 0 && !target.regular;
+  const std::string to = in_place ? path : fmt::format("{}.{}.tmp", path, getpid());
+  std::ofstream out(to, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
-  if (!out || rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!out || (!in_place && rename(to.c_str(), path.c_str()) != 0)) {
     const int error = errno;
-    unlink(temporary.c_str());
+    if (!in_place) unlink(to.c_str());
     throw Failure(fmt::format("{}: {}", path, strerror(error)));
   }
 }

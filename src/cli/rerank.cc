@@ -89,7 +89,7 @@ class Rerank {
     Stopwatch watch;
     model_.emplace(OpenModel(c, c.device.Backend(), executor()));
     info_ = model_->info();
-    if (info_.note[0] != 0) fmt::print(stderr, "rankfeed: note: {}: {}\n", c.model, info_.note);
+    if (info_.note[0] != 0) std::fprintf(stderr, "rankfeed: note: %s: %s\n", c.model.c_str(), info_.note);
     times_.model = watch.ms();
     watch = {};
     documents_ = std::make_unique<Documents>(c.documents, c.vocab, vocabulary_->model(), c.specials.flags());

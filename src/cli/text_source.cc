@@ -49,7 +49,7 @@ TextSource::TextSource(const std::string& path, Format format)
 }
 
 TextSource::~TextSource() {
-  if (progress_total_ != 0 && progress_next_ != 0) fmt::print(stderr, "\r\033[K");
+  if (progress_total_ != 0 && progress_next_ != 0) std::fputs("\r\033[K", stderr);
   if (file_ != nullptr && file_ != stdin) std::fclose(file_);
   free(buffer_);
 }
@@ -76,12 +76,13 @@ bool TextSource::NextLine() {
   line_size_ = static_cast<size_t>(size);
   bytes_ += line_size_;
   ++line_;
-  // A byte order mark before JSON Lines is no part of the first object (RFC 8259, 8.1).
-  if (jsonl_ && line_ == 1 && std::string_view(buffer_, line_size_).starts_with("\xEF\xBB\xBF")) {
+  // A byte order mark before the first line is no part of it, and neither is a carriage return before a line feed.
+  if (line_ == 1 && std::string_view(buffer_, line_size_).starts_with("\xEF\xBB\xBF")) {
     line_size_ -= 3;
     memmove(buffer_, buffer_ + 3, line_size_ + 1);
   }
   if (line_size_ > 0 && buffer_[line_size_ - 1] == '\n') --line_size_;
+  if (line_size_ > 0 && buffer_[line_size_] == '\n' && buffer_[line_size_ - 1] == '\r') --line_size_;
   if (progress_total_ != 0 && bytes_ >= progress_next_) ShowProgress();
   return true;
 }
@@ -120,12 +121,19 @@ bool TextSource::Next(std::string* text, std::string* id, bool may_lack_text) {
   text->assign(has_text_ ? value : std::string_view());
   if (id != nullptr) {
     id->clear();
+    const auto given = object["id"];
     int64_t number;
-    if (!object["id"].get(value)) {
+    uint64_t large;
+    if (!given.get(value)) {
       id->assign(value);
-    } else if (!object["id"].get(number)) {
+    } else if (!given.get(number)) {
       *id = std::to_string(number);
+    } else if (!given.get(large)) {
+      *id = std::to_string(large);
+    } else if (given.error() == simdjson::SUCCESS && !given.is_null()) {
+      throw fail("\"id\" is no string and no integer");
     }
+    if (given.error() == simdjson::SUCCESS && !given.is_null() && id->empty()) throw fail("\"id\" is empty");
   }
   return true;
 }

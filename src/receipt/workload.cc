@@ -49,19 +49,17 @@ size_t Workload::MostCandidates() const {
   return most;
 }
 
-void WriteTrace(const Workload& workload, const std::string& path) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << counters::TraceHeader();
+std::string TraceText(const Workload& workload) {
+  std::string out = counters::TraceHeader();
   for (const Request& request : workload.requests) {
     std::vector<std::string_view> candidates;
     for (const Candidate& candidate : request.candidates) {
       if (candidate.tokenized) throw std::runtime_error("a trace of token ids is not written");
       candidates.push_back(workload.texts[candidate.index]);
     }
-    out << counters::TraceLine(request.arrival_s, workload.texts[request.query], candidates);
+    out += counters::TraceLine(request.arrival_s, workload.texts[request.query], candidates);
   }
-  out.flush();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
+  return out;
 }
 
 namespace {
@@ -116,7 +114,7 @@ Workload ReadTrace(const std::string& path, const DocumentLookup& lookup) {
   double first = 0;
   try {
     for (std::string line; std::getline(in, line);) {
-      ++number;
+      if (++number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
       XXH3_128bits_update(state, line.data(), line.size());
       XXH3_128bits_update(state, "\n", 1);
       if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

@@ -45,7 +45,8 @@ using DocumentLookup = std::function<bool(const std::string& id, Workload* workl
 
 // Throws std::runtime_error with path and line on a bad trace.
 Workload ReadTrace(const std::string& path, const DocumentLookup& lookup = {});
-void WriteTrace(const Workload& workload, const std::string& path);
+// A trace of it; throws std::runtime_error where a candidate is a list of ids.
+std::string TraceText(const Workload& workload);
 struct SyntheticOptions {
   uint32_t requests = 200;
   uint32_t candidates = 50;       // mean; uniform within +-50 % when spread

@@ -59,8 +59,8 @@ class Watchdog {
     thread_ = std::thread([this, state, patience] {
       std::unique_lock lock(mutex_);
       if (wake_.wait_for(lock, patience, [this] { return over_; })) return;
-      fmt::print("drained: {} answered; a batch did not end in time\n",
-                 state->metrics.outcomes[0].load());
+      std::printf("drained: %llu answered; a batch did not end in time\n",
+                  static_cast<unsigned long long>(state->metrics.outcomes[0].load()));
       std::fflush(stdout);
       _exit(1);
     });
@@ -84,7 +84,7 @@ int Serve(Options options) {
   state.process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   if (auto error = state.assets.Swap(options.paths)) throw std::runtime_error(error.message);
   if (const auto assets = state.assets.Get(); !assets->note.empty())
-    fmt::print(stderr, "rankfeed: note: {}\n", assets->note);
+    std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
   state.workers = std::make_unique<Workers>(options, &state.assets);
 
   Service requests(&state, /*admin=*/false), operators(&state, /*admin=*/true);
@@ -106,9 +106,9 @@ int Serve(Options options) {
                    [&] { state.workers->Cancel(); });
     watchdog.Start(&state, options.listener.drain + std::chrono::milliseconds(1700));
   });
-  fmt::print("listening on {}:{}\n", options.listener.host, listener.port());
+  std::printf("listening on %s:%u\n", options.listener.host.c_str(), unsigned{listener.port()});
   if (admin)
-    fmt::print("health, metrics and /admin/reload on {}:{}\n", options.admin_host, admin->port());
+    std::printf("health, metrics and /admin/reload on %s:%u\n", options.admin_host.c_str(), unsigned{admin->port()});
   std::fflush(stdout);
   listener.Run();
   state.workers->Cancel();
@@ -117,8 +117,8 @@ int Serve(Options options) {
   if (admin) admin->Stop();
   if (admin_thread.joinable()) admin_thread.join();
   const uint64_t dropped = listener.counts().dropped;
-  fmt::print("drained: {} answered{}\n", state.metrics.outcomes[0].load(),
-             dropped == 0 ? "" : fmt::format(", {} not taken by their clients", dropped));
+  const std::string rest = dropped == 0 ? "" : fmt::format(", {} not taken by their clients", dropped);
+  std::printf("drained: %llu answered%s\n", static_cast<unsigned long long>(state.metrics.outcomes[0].load()), rest.c_str());
   return 0;
 }
 

@@ -392,17 +392,20 @@ Response Service::Reload(const Request& request) {
     AssetPaths paths = state_->assets.Get()->paths;
     const std::string_view bytes = request.body.bytes();
     const Json body = ParseJson(bytes.empty() ? "{}" : bytes, state_->options);
-    for (const auto& [name, place] :
-         {std::pair{"vocab", &paths.vocab}, {"corpus", &paths.corpus}, {"model", &paths.model}}) {
-      const auto found = body.find(name);
-      if (found == body.end() || found->is_null()) continue;
-      if (!found->is_string())
+    for (const auto& [name, value] : body.items()) {
+      std::string* const place = name == "vocab"    ? &paths.vocab
+                                 : name == "corpus" ? &paths.corpus
+                                 : name == "model"  ? &paths.model
+                                                    : nullptr;
+      if (place == nullptr) throw Problem{Kind::kInvalid, fmt::format("`{}` is none of `vocab`, `corpus` and `model`", name)};
+      if (value.is_null()) continue;
+      if (!value.is_string() || (name == "model" && value == ""))
         throw Problem{Kind::kInvalid, fmt::format("`{}` must be a path", name)};
-      *place = found->get<std::string>();
+      *place = value.get<std::string>();
     }
     if (auto error = state_->assets.Swap(paths)) throw Problem{Kind::kInvalid, error.message};
     if (const auto assets = state_->assets.Get(); !assets->note.empty())
-      fmt::print(stderr, "rankfeed: note: {}\n", assets->note);
+      std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
     state_->workers->Refresh();
     ++state_->metrics.swaps;
     return JsonResponse(fmt::format("{{\"generation\":{}}}", state_->assets.Get()->generation));

@@ -128,6 +128,24 @@ printf '{"id": "q"}\n{"id": "x", "text": "Neither."}\n{"id": "p"}\n' >mixed.json
 printf '{"id": "q", "text": "Paris is a city."}\n{"id": "x", "text": "Neither."}\n{"id": "p", "text": "The giant panda is a bear."}\n' >full.jsonl
 batch_of() { "$rankfeed" batch --vocab v.rfimg --query "What is a panda?" --json "$@"; }
 equal "batch from the store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc)"
+# a byte order mark and carriage returns are what an editor made of a file, not its texts
+printf 'a panda\nb\n' >plain.txt
+printf '\xef\xbb\xbfa panda\r\nb\r\n' >edited.txt
+equal "a file of an editor" "$("$rankfeed" encode --vocab v.rfimg --json plain.txt)" "$("$rankfeed" encode --vocab v.rfimg --json edited.txt)"
+equal "a carriage return inside of a line" '[[0,1],[1,3]]' "$(printf 'a\rb' | "$rankfeed" encode --vocab v.rfimg --json | grep -o '"offsets":[^"]*]]' | cut -d: -f2)"
+equal "ids from an editor" "$("$rankfeed" decode --vocab v.rfimg <<<"64 57")" "$(printf '\xef\xbb\xbf64 57\r\n' | "$rankfeed" decode --vocab v.rfimg)"
+
+# an id of another kind is not passed over
+for id in '{}' 7.5 true '""' '[1]'; do
+  printf '{"id": %s, "text": "a"}\n' "$id" >wrong.jsonl
+  refused "a document's id $id" 'wrong.jsonl:1: "id" is (no string and no integer|empty)' "$rankfeed" corpus build --vocab v.rfimg --docs wrong.jsonl -o wrong.rfc
+done
+printf '{"id": null, "text": "a"}\n{"id": 18446744073709551615, "text": "b"}\n' |
+  "$rankfeed" corpus build --vocab v.rfimg --jsonl -o wrong.rfc >/dev/null || fail "ids that are taken"
+equal "ids that are taken" "1 18446744073709551615" "$("$rankfeed" corpus get --all wrong.rfc | cut -f1 | paste -sd' ')"
+echo "1 -5" >wrong.ids
+refused "a negative id" "line 1, column 3: not an id" "$rankfeed" decode --vocab v.rfimg wrong.ids
+
 # a store has special tokens in texts as its rows have them, or is refused
 "$rankfeed" corpus build --vocab v.rfimg --docs ids.jsonl --specials-in-text escape -o escaped.rfc >/dev/null 2>&1 || fail "corpus build, escaped"
 equal "batch from a store of escaped texts" "$(batch_of --docs full.jsonl --specials-in-text escape)" \
@@ -398,6 +416,22 @@ refused "broken configuration" "tokenizer_config.json is no JSON object" "$rankf
 # receipt, audit, trace
 "$rankfeed" trace make --docs docs.jsonl --requests 6 --candidates 2 --rate 200 -o t.jsonl >/dev/null || fail "trace make"
 equal "trace lines" 7 "$(wc -l <t.jsonl)"
+# a pipe or a device is written to, not replaced; a message that cannot be written ends nothing in another way
+mkfifo out.pipe
+cat out.pipe >piped.jsonl &
+"$rankfeed" trace make --docs docs.jsonl --requests 6 --candidates 2 --rate 200 -o out.pipe >/dev/null || fail "trace to a pipe"
+wait $!
+[[ -p out.pipe ]] || fail "the pipe was replaced"
+equal "trace through a pipe" "$(cat t.jsonl)" "$(cat piped.jsonl)"
+equal "trace to standard output" "$(cat t.jsonl)" "$("$rankfeed" trace make --docs docs.jsonl --requests 6 --candidates 2 --rate 200 -o -)"
+"$rankfeed" corpus manifest -o out.pipe set/1.rfc >/dev/null &
+cat out.pipe >piped.json
+wait $! || fail "manifest to a pipe"
+[[ -p out.pipe && -s piped.json ]] || fail "the manifest's pipe"
+"$rankfeed" info --vocab none 2>/dev/full
+equal "status where no message can be written" 1 "$?"
+"$rankfeed" --help >/dev/full
+equal "status where no help can be written" 1 "$?"
 measure=(--vocab v.rfimg --trace t.jsonl --encode-seconds 0.02)
 "$rankfeed" receipt run "${measure[@]}" -o r.json >/dev/null || fail "receipt run"
 equal "a receipt and itself" "0 fields differ by more than 5 %, 0 of them for the worse" "$("$rankfeed" receipt diff r.json r.json)"

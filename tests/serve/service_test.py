@@ -218,6 +218,10 @@ class Rerank(unittest.TestCase):
             time.sleep(0.1)
         self.assertEqual(server.post("/admin/reload", original)[0], 200)
         self.assertEqual(server.post("/admin/reload", {"model": "/no/such"})[0], 422)
+        for paths, words in (({"vocb": "x"}, "`vocb` is none of"), ({"model": ""}, "`model` must be a path"), ({"corpus": 1}, "`corpus` must be a path")):
+            status, answer = server.post("/admin/reload", paths)
+            self.assertEqual(status, 422, answer)
+            self.assertIn(words, answer["error"])
         stop.set()
         for t in threads:
             t.join()
