@@ -42,7 +42,7 @@ void Merge(const image::MergeTables& tables, Word* word) {
   word->sizes.resize(left);
 }
 
-// A word as those of a batch are merged, with every instruction set, is the same.
+// A word merged as the words of a batch are has the same ids with every instruction set.
 void InTurn(const image::MergeTables& tables, const std::vector<uint32_t>& word, const std::vector<uint32_t>& expected) {
   if (word.size() > fast::kMergeSymbols || !tables.ranks.empty()) return;
   for (uint8_t isa = 0; isa < fast::kIsaCount; ++isa) {

@@ -160,8 +160,8 @@ void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
                   rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs)));
 }
 
-// The file that the reference loads must be the one the vocabulary was made of. First of those that
-// make a vocabulary together.
+// The reference must load the file that the vocabulary was made of. Where several files make a vocabulary
+// together, the main one comes first.
 std::vector<std::string> ReferenceFiles(const ParityOptions& o, const rankfeed_model_info& info) {
   std::string path = o.reference.empty() ? o.vocab.path : o.reference, note;
   if (std::filesystem::is_directory(path)) path = receipt::Take(folder::VocabularyOf(path, &note));

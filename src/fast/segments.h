@@ -23,8 +23,8 @@ struct Segments {
   }
 };
 
-// Of 64 bytes, a bit each: where segments begin, where they end, and of those that begin which are the
-// beginning of a word.
+// Each mask has a bit for each of 64 bytes and says where segments begin, where they end, and which of
+// those that begin there begin a word.
 struct BoundaryMasks {
   uint64_t starts, stops, word_starts;
 };

@@ -307,7 +307,7 @@ inline constexpr char32_t kFirstCjk = 0x2e80;
 // a piece, and not read with the character before them; the last element is only read beyond.
 inline constexpr uint32_t kDirectCodeCount = 0x10001;
 
-// Of the ids of a segment: how many, and when they hold (models/unigram/exactness.h).
+// Says how many ids a segment has, and when they hold (models/unigram/exactness.h).
 struct alignas(4) PathInfo {
   uint8_t count;
   uint8_t exact_below;    // the ids hold while the score so far is above -2^exact_below

@@ -11,7 +11,7 @@
 //   along a stretch, and sums are rounded: ids come with the scores so far at which they hold
 //   (image::PathInfo), and a ledger keeps the score.
 //
-// Words of another kind that are independent are asked as those of WordPiece and BPE are; a kind whose
+// A further kind with independent words is asked as WordPiece and BPE are; a kind whose
 // ids depend on what comes before has what the two concepts below name.
 #pragma once
 

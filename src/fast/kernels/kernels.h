@@ -97,7 +97,7 @@ struct KernelTable {
   // is *sum: at least -score so far.
   uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum);
 
-  // Those of the search.
+  // These loops search the paths of spans.
   unigram::SearchKernels search;
 
   // Of the same set or a lesser one: those that are as fast or faster for few segments.

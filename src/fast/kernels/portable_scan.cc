@@ -34,7 +34,7 @@ HWY_INLINE const uint8_t* Block(const char* from, size_t left, uint8_t other, ui
   return tail;
 }
 
-// What sets, of which low and high are the halves, have in common with the bytes v; zero is nothing.
+// Returns the sets, given by the halves low and high, that each byte of v is in; zero is none.
 template <class V>
 HWY_INLINE V Has(Bytes d, const uint8_t (&low)[16], const uint8_t (&high)[16], V v) {
 #if HWY_TARGET == HWY_SCALAR

@@ -32,7 +32,7 @@ namespace rankfeed::words {
 
 // In PathInfo::score_bound of a segment with one id: its token covers all bytes.
 inline constexpr uint16_t kCoversAll = 1;
-// Of ids that hold always, as those of segments do here (fast::KernelTable::emit).
+// This value says that ids hold always, as the ids of all segments do here (fast::KernelTable::emit).
 inline constexpr uint8_t kHoldsAlways = unigram::ExactnessRule::kAlways;
 
 struct Scratch {

@@ -45,8 +45,8 @@ class MergeSpeller {
         symbols_{scratch.lattice.value, scratch.lattice.link},
         work_(reinterpret_cast<uint64_t*>(scratch.lattice.best)) {}
 
-  // What segments of a batch become, in two steps: Begin appends the symbols of one that has a key, or its
-  // id, and Merge makes them the ids of all.
+  // Segments of a batch become ids in two steps: Begin appends the symbols of one that has a key, or its
+  // id, and Merge turns the symbols of all into ids.
   void Begin(std::string_view segment, TokenSink* sink) const;
   void Merge(const fast::KernelTable& kernels, int32_t* ids, fast::MergeWord* words,
              uint32_t count) const {

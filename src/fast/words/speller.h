@@ -14,7 +14,7 @@
 
 namespace rankfeed::words {
 
-// What became of a segment.
+// An outcome says what became of a segment.
 struct Outcome {
   bool general = false;  // a character is read with its neighbours: the general path it is
   bool missing = false;  // a word is unknown, and the vocabulary has no id for that
