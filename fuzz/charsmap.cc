@@ -5,8 +5,8 @@
 //            array and end.
 //   rules    a blob made of rules out of the input: those rules come back.
 // An execution is one blob.
-#include "builder/charsmap_check.h"
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
+#include "builder/normalize/charsmap_check.h"
 #include "model_file.h"
 #include "normalize/charsmap.h"
 #include "plain/charsmap_rules.h"

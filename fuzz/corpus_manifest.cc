@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_builder/manifest.h"
 #include "json_damage.h"
 #include "load_cost.h"

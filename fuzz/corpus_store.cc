@@ -14,7 +14,7 @@
 #include <map>
 #include <optional>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus/format.h"
 #include "corpus/reader.h"
 #include "corpus_builder/rewrite.h"

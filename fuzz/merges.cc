@@ -7,7 +7,7 @@
 // An execution is one word.
 #include <map>
 
-#include "builder/merge_tables.h"
+#include "builder/models/bpe/merge_tables.h"
 #include "fast/kernels/kernels.h"
 #include "input.h"
 #include "models/bpe/merge.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "builder/split_pattern.h"
-#include "builder/unicode_delta.h"
+#include "builder/split/split_pattern.h"
+#include "builder/unicode/unicode_delta.h"
 #include "input.h"
 #include "target.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "builder/image_bytes.h"
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
+#include "builder/image/image_bytes.h"
 #include "rankfeed/builder.h"
 
 namespace rankfeed::builder {

@@ -12,16 +12,18 @@
 #include <unordered_map>
 
 #include "base/byte_alphabet.h"
-#include "builder/charsmap_check.h"
-#include "builder/code_points.h"
-#include "builder/double_array_build.h"
-#include "builder/growth.h"
-#include "builder/limits.h"
-#include "builder/merge_tables.h"
-#include "builder/quiet_characters.h"
-#include "builder/radix_sort.h"
-#include "builder/segment_tables.h"
-#include "builder/unicode_tables.h"
+#include "builder/base/code_points.h"
+#include "builder/base/limits.h"
+#include "builder/base/radix_sort.h"
+#include "builder/models/bpe/bpe_tables.h"
+#include "builder/models/bpe/merge_tables.h"
+#include "builder/models/bpe/quiet_characters.h"
+#include "builder/models/unigram/segment_tables.h"
+#include "builder/models/wordpiece/word_tables.h"
+#include "builder/normalize/charsmap_check.h"
+#include "builder/normalize/growth.h"
+#include "builder/trie/double_array_build.h"
+#include "builder/unicode/unicode_tables.h"
 #include "rankfeed/model.h"
 
 #define XXH_INLINE_ALL
@@ -123,7 +125,10 @@ class Writer {
     if (config_.flags & image::kByteLevel) {
       for (SectionData& section : MakeQuietCharacters(sections_.Bind())) sections_.Put(std::move(section));
     }
-    auto fast_road = BuildSegmentTables(sections_.Bind());
+    const Model model = sections_.Bind();
+    auto fast_road = model.wordpiece() ? BuildWordTables(model)
+                     : model.bpe()     ? BuildBpeTables(model)
+                                       : BuildUnigramTables(model);
     if (const auto* off = std::get_if<OffTheFastRoad>(&fast_road)) {
       config_.fast_road_reason = static_cast<uint32_t>(off->reason);
       config_.fast_road_op = off->op;

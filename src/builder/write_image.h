@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "builder/model_spec.h"
-#include "builder/sections.h"
+#include "builder/base/model_spec.h"
+#include "builder/image/sections.h"
 
 namespace rankfeed::builder {
 

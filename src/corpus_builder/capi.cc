@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/aligned_memory.h"
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/rewrite.h"
 #include "corpus_builder/writer.h"

@@ -7,8 +7,8 @@
 
 #include <utility>
 
+#include "builder/base/model_spec.h"
 #include "platform/files/file_calls.h"
-#include "builder/model_spec.h"
 #include "platform/map_file.h"
 
 namespace rankfeed::corpus_builder {

@@ -6,7 +6,7 @@
 #include <exception>
 #include <new>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "rankfeed/builder.h"
 
 namespace rankfeed::corpus_builder {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 
 namespace rankfeed::corpus_builder {
 

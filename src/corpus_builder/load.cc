@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/aligned_memory.h"
-#include "platform/files/file_calls.h"
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/manifest.h"
+#include "platform/files/file_calls.h"
 #include "rankfeed/corpus_manifest.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <new>
 #include <unordered_set>
 
-#include "builder/json_value.h"
+#include "builder/files/json_value.h"
 #include "rankfeed/corpus.h"
 
 namespace rankfeed::corpus_builder {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_builder/writer.h"
 
 namespace rankfeed::corpus_builder {

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "builder/base/model_spec.h"
 #include "platform/files/file_calls.h"
-#include "builder/model_spec.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -34,7 +34,7 @@ GroupReader::GroupReader(const Model& model, const NormalizedTokens& normalized_
 // White space that is no space, in what `raw` normalizes to: HuggingFace may split there too, or
 // drop it at an end of the stretch, unless it stood in the text (queue.h looks for that).
 // SentencePiece splits at spaces, and no charsmap that spells a U+2581 comes here
-// (builder/eligibility.cc).
+// (builder/fast/eligibility.cc).
 bool GroupReader::IsOtherSpace(char32_t c, std::string_view raw) const {
   if (!model_.huggingface() || c == ' ') return false;
   if (!unicode::IsWhiteSpace(c)) return c == 0x2581;

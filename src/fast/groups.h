@@ -4,7 +4,7 @@
 //
 // A group ends before a character that no step reads together with one before it. In SentencePiece
 // that is one that no key of the charsmap goes on with. In HuggingFace
-// (builder/normalized_characters.h) it is no mark, and begins a grapheme cluster whatever stands
+// (builder/fast/normalized_characters.h) it is no mark, and begins a grapheme cluster whatever stands
 // before it but a Prepend character. What the cluster rules look at is the text in front of the
 // charsmap, so that is asked of what the character decomposes to as well, and nothing that may
 // vanish may stand on either side. All other places are held to be inside a group: too large a

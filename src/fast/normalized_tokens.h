@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // fast/normalized_tokens.h: whether a text may hold an added token that is looked for in
 // normalized text ("normalized": true), or have one next to a separator. Only for those of two and
-// more ASCII characters that pieces hold too (builder/segment_tables.cc).
+// more ASCII characters that pieces hold too (builder/models/unigram/segment_tables.cc).
 //
 // From each raw byte that may begin a token the text is followed to what its characters become
 // alone. Where that is in doubt, as with marks and with what vanishes, the answer is yes. Other
-// characters that become what a token begins with leave the fast road (builder/characters.cc).
+// characters that become what a token begins with leave the fast road (builder/fast/characters.cc).
 #pragma once
 
 #include <cstdint>

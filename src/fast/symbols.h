@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fast/symbols.h: user-defined symbols of SentencePiece, which its normalizer looks for in raw
 // text and leaves as they are (normalizer.cc, NormalizePrefix). Their characters normalize to
-// themselves (builder/segment_tables.cc), so a symbol is a piece like others but for one thing: its
+// themselves (builder/models/unigram/segment_tables.cc), so a symbol is a piece like others but for one thing: its
 // last character is not read together with what follows it. A text where that matters leaves the
 // fast road.
 #pragma once

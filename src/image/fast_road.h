@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // image/fast_road.h: why the texts of a pipeline do not take the fast road (fast/), as an
-// image's Config says it. builder/eligibility.cc and what it calls give the reasons.
+// image's Config says it. builder/fast/eligibility.cc and what it calls give the reasons.
 #pragma once
 
 #include <cstdint>

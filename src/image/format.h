@@ -158,7 +158,7 @@ struct ComposePair {
 };
 
 // How raw text becomes segments, for pipelines whose segments can be found and encoded one by one.
-// What makes a pipeline eligible, and why each rule is exact, is in builder/eligibility.cc,
+// What makes a pipeline eligible, and why each rule is exact, is in builder/fast/eligibility.cc,
 // characters.cc and boundaries.h.
 enum SegmentRule : uint32_t {
   kTrailingSpaceIsWord = 1 << 0,  // separators after the last word make a word of one U+2581
@@ -205,7 +205,7 @@ struct SegmentConfig {
   // Base of the root: unit root_base + code is the state after that character alone, for every
   // code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
-  double cost_unit;  // of costs (builder/automaton.cc), a power of two, kMaxCostUnit at most
+  double cost_unit;  // of costs (builder/models/unigram/automaton.cc), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
   // kPatternSplits: runs of two to so many spaces are added tokens of normalized text; 0: none are.
   uint32_t space_run;
@@ -232,7 +232,7 @@ constexpr uint32_t MakeFail(uint32_t chars, uint32_t base) {
 }
 
 // What a search needs of a state besides: the pieces that end there, longest first, without those
-// that no best path takes (builder/pruning.h). Those after the first are often the same in other
+// that no best path takes (builder/models/unigram/pruning.h). Those after the first are often the same in other
 // states, which share them.
 struct AutomatonState {
   uint64_t edge;  // kNoEdge in units that are not used
@@ -248,7 +248,7 @@ inline constexpr uint32_t kMaxSegmentPieceChars = 16;  // greatest depth and edg
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
 // no piece has an edge of its own, with kEdgeUnknown.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
-// Sums of scores over any text stay below 2^63 so; builder/eligibility.cc, ClassifyPieces, asks for less.
+// Sums of scores over any text stay below 2^63 so; builder/fast/eligibility.cc, ClassifyPieces, asks for less.
 inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
@@ -381,7 +381,7 @@ constexpr uint32_t JoiningMarks(uint32_t char_info) {
   return kCharMarks & char_info >> kCharBaseShift;
 }
 
-// Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.
+// Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode/unicode_delta.h.
 enum UnicodeProp : uint16_t {
   kGraphemeMask = 0x1f,  // GraphemeClass
   kWhiteSpace = 1 << 5,
@@ -395,7 +395,7 @@ enum UnicodeProp : uint16_t {
 
 // UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers
 // Extended_Pictographic (GB11) and Indic_Conjunct_Break (GB9c). Fewer classes are not exact, not
-// even for nmt_nfkc: see the note on cluster boundaries in builder/unicode_delta.h.
+// even for nmt_nfkc: see the note on cluster boundaries in builder/unicode/unicode_delta.h.
 enum GraphemeClass : uint16_t {
   kGraphemeOther = 0, kGraphemeCr = 1, kGraphemeLf = 2, kGraphemeControl = 3,
   kGraphemeExtend = 4,      // Extend and InCB=Extend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// image/merges.h: the merges of a BPE model as an image has them (builder/merge_tables.h makes them,
+// image/merges.h: the merges of a BPE model as an image has them (builder/models/bpe/merge_tables.h makes them,
 // models/bpe/merge.h reads them).
 //
 // Merges are numbered from 0 in the order of their ranks. A perfect hash leads from a pair to a slot,

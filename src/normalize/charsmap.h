@@ -22,7 +22,7 @@
 
 namespace rankfeed {
 
-// The builder refuses charsmaps with longer keys and replacements (builder/charsmap_check.cc);
+// The builder refuses charsmaps with longer keys and replacements (builder/normalize/charsmap_check.cc);
 // published ones have at most 12 and 33 bytes.
 inline constexpr size_t kMaxCharsmapKeyBytes = 1024;
 inline constexpr size_t kMaxReplacementBytes = 1024;

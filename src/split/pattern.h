@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // split/pattern.h: the regular expressions that BPE vocabularies split a text at, as one family: a few
-// arms in a fixed order, each there or not and in one of a few forms (builder/split_pattern.h reads them).
+// arms in a fixed order, each there or not and in one of a few forms (builder/split/split_pattern.h reads them).
 //
 //   contraction | sign and Latin letters | prefix? letters contraction? | ' '? digits |
 //   ' '? others tail | \s++$ | \s*newlines | \s+(?!\S) | \s+

@@ -2,7 +2,7 @@
 // trie/double_array.h: read side of the double-array tries of an image.
 //
 // One 8-byte unit per trie node. A node's children sit at base + code; because no two nodes share a
-// base (builder/double_array_build.cc), comparing the code stored in the child is enough, and no
+// base (builder/trie/double_array_build.cc), comparing the code stored in the child is enough, and no
 // parent index is needed. Codes are 16-bit: character codes for the piece trie (image kCodes),
 // byte + 1 for the added-token tries.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/charsmap_check.h"
+#include "builder/normalize/charsmap_check.h"
 
 #include <gtest/gtest.h>
 

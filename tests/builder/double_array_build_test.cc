@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/double_array_build.h"
+#include "builder/trie/double_array_build.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 
 namespace rankfeed::builder {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which pipelines take the fast road, and what an image says of those that do not: every reason of
 // image/fast_road.h that a small file can have, and the element where there is one.
-#include "builder/eligibility.h"
+#include "builder/fast/eligibility.h"
 
 #include <gtest/gtest.h>
 

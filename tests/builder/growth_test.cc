@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The bound on growth, by encoding texts with scratch sized for exactly their length: a stage that
 // outgrows its buffers answers E_LIMIT.
-#include "builder/growth.h"
+#include "builder/normalize/growth.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 
+#include "builder/base/code_points.h"
 #include "builder/builder_test_util.h"
-#include "builder/code_points.h"
 #include "builder/hf_file.h"
 #include "rankfeed/encode.h"
 #include "reference/sp_model_proto.h"

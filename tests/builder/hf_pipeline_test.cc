@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/hf_pipeline.h"
+#include "builder/files/hf_pipeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/presets.h"
+#include "builder/files/presets.h"
 
 #include <gtest/gtest.h>
 

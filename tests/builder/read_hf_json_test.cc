@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/read_hf_json.h"
+#include "builder/files/read_hf_json.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 
 #include "builder/builder_test_util.h"
+#include "builder/fast/piece_neighbours.h"
 #include "builder/hf_file.h"
-#include "builder/piece_neighbours.h"
 #include "rankfeed/rerank.h"
 
 namespace rankfeed::builder {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/read_spm.h"
+#include "builder/files/read_spm.h"
 
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
@@ -12,7 +12,7 @@
 #include <random>
 
 #include "builder/builder_test_util.h"
-#include "builder/piece_neighbours.h"
+#include "builder/fast/piece_neighbours.h"
 #include "normalize/charsmap.h"
 #include "reference/sp_model_proto.h"
 #include "support/sanitizers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What segments the fast path may read on their own, for random charsmaps over characters that may
 // be read together: the fast path against the general path, in both parity modes.
-#include "builder/segment_tables.h"
+#include "builder/models/unigram/segment_tables.h"
 
 #include <gtest/gtest.h>
 

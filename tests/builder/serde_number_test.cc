@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/serde_number.h"
+#include "builder/files/serde_number.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/split_pattern.h"
+#include "builder/split/split_pattern.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "base/byte_alphabet.h"
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "rankfeed/builder.h"
 #include "reference/hf_tiny.h"
 

@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
+#include "builder/base/code_points.h"
 #include "builder/builder_test_util.h"
-#include "builder/code_points.h"
+#include "builder/fast/piece_neighbours.h"
 #include "builder/hf_file.h"
-#include "builder/piece_neighbours.h"
 #include "reference/sp_model_proto.h"
 
 namespace rankfeed::builder {

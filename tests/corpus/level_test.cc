@@ -5,7 +5,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_files.h"
 
 namespace rankfeed::corpus_test {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <random>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_builder/manifest.h"
 #include "corpus_files.h"
 #include "rankfeed/builder.hpp"

@@ -2,7 +2,7 @@
 // Tests of src/corpus_builder/rewrite.cc.
 #include "corpus_builder/rewrite.h"
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_files.h"
 
 namespace rankfeed::corpus_test {

@@ -13,7 +13,7 @@
 
 #include <random>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_builder/rewrite.h"
 #include "corpus_files.h"
 #include "support/faults.h"

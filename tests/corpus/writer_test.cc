@@ -8,7 +8,7 @@
 #include <optional>
 #include <random>
 
-#include "builder/model_spec.h"
+#include "builder/base/model_spec.h"
 #include "corpus_files.h"
 
 #define XXH_INLINE_ALL

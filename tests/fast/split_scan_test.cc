@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "builder/split_pattern.h"
-#include "builder/unicode_delta.h"
+#include "builder/split/split_pattern.h"
+#include "builder/unicode/unicode_delta.h"
 #include "fast/kernels/kernels.h"
 #include "fast/scan.h"
 

@@ -39,7 +39,7 @@ json Metaspace(const char* prepend_scheme);
 // of its flags that are named.
 void AddNormalizedToken(json& file, const char* content, std::vector<const char*> flags = {});
 
-// A file of a form that builder/eligibility.cc accepts, and the mode to compile it for.
+// A file of a form that builder/fast/eligibility.cc accepts, and the mode to compile it for.
 struct FormFile {
   std::string name, file;
   int32_t parity = RANKFEED_PARITY_AUTO;

@@ -234,7 +234,7 @@ TEST(LinearTime, StretchesThatCannotBeCut) {
 }
 
 // A loader takes time in proportion to the file; long pieces nest. The search for places in the double
-// array tries at most 2,048 for each node (builder/double_array_build.cc), and a larger vocabulary comes
+// array tries at most 2,048 for each node (builder/trie/double_array_build.cc), and a larger vocabulary comes
 // nearer to that, so the time of a piece may grow by a factor; with the square of the size it would be 10.
 TEST(LinearTime, Loaders) {
   const auto model = [](size_t count) {

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "base/byte_alphabet.h"
-#include "builder/code_points.h"
-#include "builder/merge_tables.h"
-#include "builder/model_spec.h"
-#include "builder/quiet_characters.h"
+#include "builder/base/code_points.h"
+#include "builder/base/model_spec.h"
+#include "builder/models/bpe/merge_tables.h"
+#include "builder/models/bpe/quiet_characters.h"
 #include "fast/kernels/kernels.h"
 #include "models/bpe/byte_symbols.h"
 #include "support/sanitizers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The search of models/unigram/search.h, over the pieces that builder/pruning.h leaves, against one
+// The search of models/unigram/search.h, over the pieces that builder/models/unigram/pruning.h leaves, against one
 // over all pieces: best paths and margins, for random vocabularies and strings.
 #include "models/unigram/search.h"
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "builder/model_spec.h"
-#include "builder/unicode_tables.h"
+#include "builder/base/model_spec.h"
+#include "builder/unicode/unicode_tables.h"
 #include "image/model.h"
-#include "rankfeed/model.h"
 #include "normalize/normalize.h"
+#include "rankfeed/model.h"
 
 namespace rankfeed::normalize {
 

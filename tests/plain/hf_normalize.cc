@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "builder/unicode_delta.h"
+#include "builder/unicode/unicode_delta.h"
 
 namespace rankfeed::plain {
 namespace {
@@ -154,7 +154,7 @@ std::string NormalizationForm(Form form, std::string_view text) {
   }
   static const icu::UnicodeSet known = [] {
     UErrorCode status = U_ZERO_ERROR;
-    icu::UnicodeSet set(u"[:age=9.0:]", status);  // builder/unicode_delta.h
+    icu::UnicodeSet set(u"[:age=9.0:]", status);  // builder/unicode/unicode_delta.h
     if (U_FAILURE(status)) throw std::runtime_error("reference: ICU set");
     return set;
   }();

@@ -2,7 +2,7 @@
 // plain/hf_normalize.h: the normalizers of HuggingFace tokenizers 0.23.2 that files
 // use, as functions from string to string. Offsets are not followed.
 //
-// Unicode data: ICU, corrected by builder/unicode_delta.h. That header is the one thing shared with
+// Unicode data: ICU, corrected by builder/unicode/unicode_delta.h. That header is the one thing shared with
 // the engine: it is data, and tests/oracle/unicode_sweep.py checks it against the wheel for every
 // code point. Text is valid UTF-8.
 #pragma once

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "builder/unicode_delta.h"
+#include "builder/unicode/unicode_delta.h"
 #include "plain/charsmap_rules.h"
 #include "plain/hf_bpe.h"
 #include "plain/hf_normalize.h"

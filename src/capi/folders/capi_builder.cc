@@ -13,10 +13,10 @@
 
 #include "base/aligned_memory.h"
 #include "builder/compile.h"
-#include "builder/row_template_json.h"
-#include "platform/files/file_calls.h"
+#include "builder/files/row_template_json.h"
 #include "capi/folders/tokenizer_json.h"
 #include "image/model.h"
+#include "platform/files/file_calls.h"
 #include "rankfeed/builder.h"
 
 using rankfeed::builder::BuildError;

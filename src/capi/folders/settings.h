@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "builder/json_value.h"
+#include "builder/files/json_value.h"
 
 namespace rankfeed::folders {
 

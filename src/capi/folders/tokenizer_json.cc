@@ -6,7 +6,7 @@
 
 #include "base/other_kind.h"
 #include "base/utf8.h"
-#include "builder/limits.h"
+#include "builder/base/limits.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::folders {

@@ -15,7 +15,7 @@
 // float64 ulp of the score of any word is far below a cost unit, so there it is all or nothing.
 // `score_bound` bounds the segment's own share of |accumulated| from above.
 //
-// Scores above 0 have costs too (builder/automaton.cc): a cost is at least the magnitude of its
+// Scores above 0 have costs too (builder/models/unigram/automaton.cc): a cost is at least the magnitude of its
 // score.
 //
 // Rebased sums (models/unigram/arithmetic.h, Rebase) start anew where a path, also one that is not

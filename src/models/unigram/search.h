@@ -11,7 +11,7 @@
 //
 // Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so
 // that one minimum moves all three. Pieces that no best path takes are not in the automaton
-// (builder/pruning.h).
+// (builder/models/unigram/pruning.h).
 //
 // Cost: O(characters * pieces that end at one). What it replaced: bench/NOTES.md, "Automaton".
 #pragma once

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// builder/base/model_spec.h: a model as the readers understood it, before it becomes an image.
+//
+// read_spm.cc and read_hf_json.cc produce it, write_image.cc consumes it. Reading throws
+// BuildError; the C boundary (capi/folders/capi_builder.cc) turns that into a status and a message.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "image/format.h"
+#include "rankfeed/model.h"
+#include "rankfeed/status.h"
+
+namespace rankfeed::builder {
+
+// What is wrong with a source, where, and which status it becomes.
+struct BuildError : std::runtime_error {
+  BuildError(rankfeed_status status, uint64_t offset, const std::string& message)
+      : std::runtime_error(message), code(status), byte_offset(offset) {}
+  rankfeed_status code;
+  uint64_t byte_offset;
+};
+
+struct PieceSpec {
+  std::string text;
+  double score = 0;  // HuggingFace: as parsed; SentencePiece: the float, widened
+  image::PieceType type = image::PieceType::kNormal;
+};
+
+// A merge of BPE: the pieces left and right become product, all by id.
+struct MergeSpec {
+  uint32_t left, right, product;
+  uint32_t rank;  // the lesser one merges first; several may share one
+};
+
+struct StepSpec {
+  image::Op op;
+  uint32_t arg0 = 0, arg1 = 0;
+  std::string a, b;
+};
+
+struct AddedTokenSpec {
+  std::string content;
+  uint32_t id = 0;     // final id: the model's, else the next free one in list order
+  uint32_t flags = 0;  // image::AddedFlags
+};
+
+struct TemplateItemSpec {
+  image::TemplateKind kind;
+  uint32_t id = 0, type_id = 0;
+};
+
+struct ModelSpec {
+  uint32_t parity = 0;  // RANKFEED_PARITY_*
+  bool sentencepiece() const { return parity != RANKFEED_PARITY_HUGGINGFACE; }
+  bool sentencepiece_0_2_1() const { return parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }
+  uint32_t flags = 0;   // image::ConfigFlags
+  std::string source_name;
+  image::ModelKind kind = image::ModelKind::kUnigram;
+  bool unigram() const { return kind == image::ModelKind::kUnigram; }
+  bool wordpiece() const { return kind == image::ModelKind::kWordPiece; }
+  bool bpe() const { return kind == image::ModelKind::kBpe; }
+  // By the model's own id; of WordPiece and BPE in the order of the file, each text once.
+  std::vector<PieceSpec> pieces;
+  // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R), and
+  // how many token ids there are before added tokens.
+  std::vector<uint32_t> id_map;
+  uint32_t id_count = 0;
+  uint32_t unk_id = image::kNoId, bos_id = image::kNoId, eos_id = image::kNoId,
+           pad_id = image::kNoId, cls_id = image::kNoId, sep_id = image::kNoId,
+           mask_id = image::kNoId;
+  uint32_t pad_type_id = 0, position_offset = 0, position_pad = 0;
+  std::string unk_surface, unk_piece, family;
+  uint32_t max_input_chars = 0;   // WordPiece: of a word
+  std::string continuing_prefix;  // WordPiece: of pieces that go on in a word
+  std::vector<MergeSpec> merges;  // BPE: ranks never fall
+  std::string charsmap;  // precompiled blob as in the file, empty if none
+  std::string denorm_charsmap;  // SentencePiece denormalizer_spec, empty if none
+  std::vector<StepSpec> normalizer, pre_tokenizer, decoder;
+  std::vector<AddedTokenSpec> added_tokens;
+  std::vector<std::string> user_defined;  // SentencePiece: bypass normalization (PrefixMatcher)
+  std::vector<TemplateItemSpec> template_single, template_pair;
+  uint32_t default_max_length = 0, default_truncation = 0, default_stride = 0, default_padding = 0,
+           default_pad_multiple = 0;
+};
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// builder/fast/boundaries.cc: see boundaries.h.
+#include "builder/fast/boundaries.h"
+
+#include "base/utf8.h"
+
+namespace rankfeed::builder {
+namespace {
+
+bool Has(const ByteSet& bytes, char32_t cp) {
+  return cp < 0x80 && bytes.Has(static_cast<uint8_t>(cp));
+}
+
+// The greatest set of ASCII bytes other than letters that are pieces, stay as they are, join
+// nothing, and share no piece with an ASCII letter.
+ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
+                    const Characters& characters) {
+  constexpr uint32_t kNotCommon = image::kCharExpands | image::kCharNormalizes |
+                                  image::kCharGeneralPath | image::kCharMarks | image::kCharBases |
+                                  image::kCharSpace;
+  bool common[128] = {};
+  for (char32_t cp = 0x21; cp < 0x7f; ++cp) {
+    common[cp] = MaybeCommon(cp) && (characters.info(cp) & kNotCommon) == 0 && IsPiece(model, cp);
+  }
+  for (const auto& [a, b] : neighbours.around_ascii) {
+    if (a < 0x80 && IsAsciiLetter(b)) common[a] = false;
+    if (b < 0x80 && IsAsciiLetter(a)) common[b] = false;
+  }
+  ByteSet bytes;
+  for (uint8_t b = 0; b < 128; ++b) {
+    if (common[b]) bytes.Add(b);
+  }
+  return bytes;
+}
+
+// Whether a byte is itself, whatever comes before it.
+bool Stays(uint32_t info) {
+  constexpr uint32_t kOther = image::kCharExpands | image::kCharNormalizes |
+                              image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
+  return (info & kOther) == 0;
+}
+
+class Finder {
+ public:
+  Finder(const Model& model, const Pipeline& pipeline, const PieceNeighbours& neighbours,
+         const CharsmapKeys& keys, const NormalizedCharacters& normalized, const ByteSet& common,
+         const Characters& characters)
+      : codes_(model.config->code_count),
+        neighbours_(neighbours),
+        normalized_(normalized),
+        common_(common),
+        characters_(characters) {
+    for (const auto& [a, b] : neighbours.around_ascii) {
+      if (Has(common, a)) shares_.insert(b);
+      if (Has(common, b)) shares_.insert(a);
+    }
+    // The last of a key is a mark, so the other side of what it becomes needs no such look.
+    for (const auto& [first, begin] : keys.joins()) {
+      if (begin == ' ' || begin == kMetaspace || SharesPieces(begin)) joined_.insert(first);
+    }
+    // Marks of HuggingFace's charsmap are only where another character swallows them
+    // (fast/scan.cc); with other steps around it none is looked at so closely.
+    if (pipeline.sentencepiece || normalized.composed()) never_ |= image::kCharMarks;
+    composed_ = !pipeline.sentencepiece && normalized.composed();
+  }
+
+  // Whether a segment must not end beside the character, which is no common byte.
+  bool NoBoundary(char32_t cp) const {
+    const uint32_t info = characters_.info(cp);
+    return (info & never_) != 0 || Joined(cp) ||
+           ((info & image::kCharExpands) != 0 ? Expansion(info & image::kCharCodeMask)
+                                              : Code(info & image::kCharCodeMask));
+  }
+
+ private:
+  // A common byte, or next to one in some piece.
+  bool SharesPieces(char32_t cp) const { return Has(common_, cp) || shares_.contains(cp); }
+  // Whether it stands for one of joined_ in front of the charsmap.
+  bool Joined(char32_t cp) const {
+    if (!composed_) return joined_.contains(cp);
+    char room[4];
+    const std::string_view text = normalized_.BeforeCharsmap(cp, room);
+    for (size_t at = 0; at < text.size();) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      if (joined_.contains(c.code_point)) return true;
+      at += c.size;
+    }
+    return false;
+  }
+  bool Code(uint32_t code) const {
+    return code != 0 && code < codes_ && SharesPieces(neighbours_.code_point[code]);
+  }
+  bool Expansion(uint32_t at) const {
+    const uint16_t* const list = characters_.expansions().data() + at;
+    if (list[0] == 0) return true;
+    for (uint32_t i = 1; i <= list[0]; ++i) {
+      // A space ends a word: CharSpace stands for it.
+      if (list[i] < codes_ && SharesPieces(neighbours_.code_point[list[i]])) return true;
+    }
+    return false;
+  }
+
+  const uint32_t codes_;
+  const PieceNeighbours& neighbours_;
+  const NormalizedCharacters& normalized_;
+  bool composed_ = false;
+  const ByteSet& common_;
+  const Characters& characters_;
+  std::set<char32_t> shares_;  // next to a common byte in some piece
+  // Characters that may become, with those after them, something that ends a word or shares a piece
+  // with a common byte before them.
+  std::set<char32_t> joined_;
+  uint32_t never_ = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
+};
+
+}  // namespace
+
+std::optional<ByteSet> AsciiSigns(const Model& model, const Characters& characters) {
+  ByteSet signs;
+  for (uint8_t b = 0; b < 128; ++b) {
+    if ((model.props[b] & image::kPunctuationProp) == 0) continue;
+    if (!Stays(characters.info(b))) return std::nullopt;
+    signs.Add(b);
+  }
+  return signs;
+}
+
+Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
+                          const PieceNeighbours& neighbours, const CharsmapKeys& keys,
+                          const NormalizedCharacters& normalized, Characters* characters) {
+  Boundaries found;
+  found.common = (pipeline.rules & image::kPunctuationIsWord) != 0
+                     ? AsciiSigns(model, *characters).value_or(ByteSet{})
+                     : CommonBytes(model, neighbours, *characters);
+  const Finder finder(model, pipeline, neighbours, keys, normalized, found.common, *characters);
+  for (char32_t cp = 0; cp < 0x110000; ++cp) {
+    if (Has(found.common, cp)) continue;
+    if (finder.NoBoundary(cp)) {
+      characters->Forbid(cp);
+    } else if (cp < 0x80 && IsAsciiLetter(cp)) {
+      found.letters.Add(static_cast<uint8_t>(cp));
+    }
+  }
+  return found;
+}
+
+}  // namespace rankfeed::builder

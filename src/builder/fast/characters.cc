@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// builder/fast/characters.cc: see characters.h.
+//
+// A raw byte separates words when it is ASCII and normalizes to one space on its own.
+//
+// Normalization by single characters is exact because a character is marked when it could be read
+// together with the one before it (normalized_characters.h). HuggingFace's Precompiled works on
+// grapheme clusters (tokenizers 0.23.2 normalizers/precompiled.rs): clusters shorter than 6 bytes
+// are replaced as a whole when a key is a prefix of them. A mark sends its segment through the
+// normalizer if that may happen to it and the character before it (kCharMarks): if that is a key, or
+// begins some and the mark stands later in some, and both are short enough together. A separator
+// begins no longer key, and where it is a key itself it is a control, which marks do not join.
+// SentencePiece takes the longest key there is, so there every character that stands second or later
+// in a key plays the mark's part.
+#include "builder/fast/characters.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "builder/fast/piece_neighbours.h"
+
+namespace rankfeed::builder {
+
+using image::FastRoadReason;
+
+void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out) {
+  std::vector<uint16_t> blocks;
+  std::vector<uint32_t> chars;
+  std::map<std::vector<uint32_t>, uint16_t> known;
+  for (size_t block = 0; block < image::kCodePointBlocks; ++block) {
+    const std::vector<uint32_t> content(info.begin() + static_cast<ptrdiff_t>(block * 256),
+                                        info.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
+    const auto next = static_cast<uint16_t>(chars.size() / 256);
+    const auto [it, added] = known.try_emplace(content, next);
+    const bool basic = block < image::kBasicBlocks;
+    if (added || basic) chars.insert(chars.end(), content.begin(), content.end());
+    blocks.push_back(basic ? next : it->second);
+  }
+  out->emplace_back(image::SectionId::kCharInfoBlocks, std::move(blocks));
+  out->emplace_back(image::SectionId::kCharInfo, std::move(chars));
+}
+
+// As fast/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+static bool CanBeFound(const Model& model, std::string_view text) {
+  return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
+  });
+}
+bool NormalizedTokensCanBeFound(const Model& model) {
+  for (const image::AddedToken& token : model.added_tokens) {
+    if ((token.flags & image::kNormalized) == 0) continue;
+    if (!CanBeFound(model, model.text(token.normalized))) return false;
+  }
+  return true;
+}
+
+FastRoadReason Characters::Classify() {
+  for (const uint32_t id : PieceIds(model_)) {
+    if (!IsUserDefined(model_, id)) continue;
+    const std::string_view piece = model_.piece(id);
+    const utf8::Decoded first = utf8::Decode(piece, 0);
+    if (first.size == piece.size()) symbols_.insert(first.code_point);
+  }
+  if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
+    return reason;
+  info_.assign(0x110000, 0);
+  FindTokenBegins();
+  for (char32_t cp = 0; cp < 0x110000; ++cp) {
+    // Surrogates are not in any text, but in three bytes that are no UTF-8.
+    const bool surrogate = cp >= 0xd800 && cp < 0xe000;
+    const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : Joins(cp);
+    const bool leaves = (joins & image::kCharGeneralPath) != 0;
+    info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
+  }
+  return FastRoadReason::kNone;
+}
+
+// What added tokens begin with that are looked for in normalized text.
+void Characters::FindTokenBegins() {
+  for (const image::AddedToken& token : model_.added_tokens) {
+    const std::string_view text = model_.text(token.normalized);
+    if ((token.flags & image::kNormalized) == 0 || text.empty()) continue;
+    token_begins_.Add(static_cast<uint8_t>(text[0]));  // ASCII, as builder/models/unigram/segment_tables.cc asks
+    has_token_begins_ = true;
+  }
+}
+
+FastRoadReason Characters::FindSeparators() {
+  for (uint8_t b = 1; b < 128; ++b) {
+    if (const FastRoadReason reason = ClassifySeparator(b); reason != FastRoadReason::kNone) {
+      return reason;
+    }
+  }
+  // CR and LF are one cluster, which is replaced as a whole.
+  const bool cluster = !pipeline_.sentencepiece && normalized_.JoinsLineEnds();
+  const bool cr = separators_.Has('\r'), lf = separators_.Has('\n');
+  const bool replaced = cr != lf || (!cr && keys_.Replaces("\r\n"));
+  return cluster && replaced ? FastRoadReason::kLineEnds : FastRoadReason::kNone;
+}
+
+FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
+  char room[4], before_room[4];
+  const std::string_view normal = Normalized(byte, room);
+  const bool unchanged_space = normal.size() == 1 && normal[0] == static_cast<char>(byte) &&
+                               WhiteSpace(byte) && !pipeline_.sentencepiece &&
+                               pipeline_.words == Words::kSplitAtWhiteSpace;
+  if (normal != " " && !unchanged_space) return FastRoadReason::kNone;
+  separators_.Add(byte);
+  if (pipeline_.sentencepiece) {
+    const char c = static_cast<char>(byte);
+    const bool joins = keys_.SomeLonger({&c, 1}) || keys_.IsLater(byte);
+    return joins ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;
+  }
+  constexpr uint32_t kPatterns = image::kMarkInPattern | image::kMarkReorders;
+  const uint32_t joins = normalized_.joins(byte);
+  if ((joins & (kPatterns | kPatterns << image::kCharBaseShift)) != 0) {
+    return FastRoadReason::kSeparatorPatterns;
+  }
+  const std::string_view before = normalized_.BeforeCharsmap(byte, before_room);
+  // Where it is a key it would replace a mark after it too.
+  const bool replaces_more = before.size() != 1 || keys_.SomeLonger(before) ||
+                             (keys_.Replaces(before) && !BreaksClusters(before[0]));
+  return replaces_more ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;
+}
+
+// What a character becomes on its own.
+std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
+  if (!pipeline_.sentencepiece) return normalized_.Of(cp, room);
+  const std::string_view c(room, utf8::Encode(cp, room));
+  return symbols_.contains(cp) ? c : keys_.Normalized(c);
+}
+
+bool Characters::WhiteSpace(char32_t cp) const {
+  return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
+}
+
+bool Characters::IsSign(char32_t cp) const {
+  return (pipeline_.rules & image::kPunctuationIsWord) != 0 &&
+         (model_.props[cp] & image::kPunctuationProp) != 0;
+}
+
+uint32_t Characters::GraphemeOf(char32_t cp) const {
+  return model_.props[cp] & image::kGraphemeMask;
+}
+
+bool Characters::BreaksClusters(char32_t cp) const {
+  const uint32_t is = GraphemeOf(cp);
+  return is == image::kGraphemeControl || is == image::kGraphemeCr || is == image::kGraphemeLf;
+}
+
+uint32_t Characters::CodeOf(char32_t cp) const {
+  const uint32_t code = model_.codes[cp];
+  return code != 0 ? code : model_.config->code_count;
+}
+
+// The same as a CharInfo.
+uint32_t Characters::CharOf(char32_t cp) const {
+  return CodeOf(cp) | (IsPiece(model_, cp) ? 0 : uint32_t{image::kCharUnknown});
+}
+
+uint32_t Characters::Joins(char32_t cp) const {
+  if (!pipeline_.sentencepiece) return normalized_.joins(cp);
+  return (keys_.IsLater(cp) ? uint32_t{image::kMarkAfterKey} : 0) |
+         (keys_.IsFirst(cp) ? uint32_t{image::kMarkAfterKey} : 0) << image::kCharBaseShift;
+}
+
+uint32_t Characters::Meaning(char32_t cp) {
+  // Ends keys, in no reference's tests.
+  if (cp == 0 && pipeline_.sentencepiece) return image::kCharGeneralPath;
+  char room[4], own[4];
+  const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
+  const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
+  constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kSpaceBeforeSignIsWord;
+  if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
+  // Only ASCII characters are looked at for such tokens (fast/normalized_tokens.h).
+  if (has_token_begins_ && !(cp < 0x80 && normal.size() == 1)) {
+    const auto begins = [&](char byte) { return token_begins_.Has(static_cast<uint8_t>(byte)); };
+    if (std::any_of(normal.begin(), normal.end(), begins)) return image::kCharGeneralPath;
+  }
+  // Next to other white space it is part of a run.
+  if (!pipeline_.sentencepiece && normalized_.JoinsRuns(cp)) {
+    return normal == c ? image::kCharGeneralPath | CharOf(cp) : uint32_t{image::kCharGeneralPath};
+  }
+  if (normal != c) return normal == " " ? image::kCharSpace : Expansion(cp, normal);
+  if (cp == kMetaspace) return image::kCharGeneralPath;
+  if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
+    return image::kCharSpace;
+  }
+  // Signs of ASCII are common bytes.
+  if (cp >= 0x80 && IsSign(cp)) return Expansion(cp, normal);
+  return CharOf(cp);
+}
+
+// Of a character that becomes something else, or is a sign.
+uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
+  std::vector<uint16_t> list = {0};
+  bool spaces = false;  // or signs
+  for (size_t at = 0; at < normal.size();) {
+    const utf8::Decoded out = utf8::Decode(normal, at);
+    at += out.size;
+    if (out.code_point == ' ') {
+      list.push_back(0);
+      spaces = true;
+      continue;
+    }
+    if (out.code_point == kMetaspace ||
+        (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
+      return image::kCharGeneralPath;
+    }
+    if (IsSign(out.code_point)) {
+      list.push_back(image::kSign);
+      spaces = true;
+    }
+    list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
+  }
+  // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
+  // for letters, which never are.
+  if (list.size() == 2 && !spaces && (cp >= 0x80 || IsAsciiLetter(cp))) {
+    return CharOf(utf8::Decode(normal, 0).code_point);
+  }
+  list[0] = static_cast<uint16_t>(list.size() - 1);
+  const uint32_t info = expansions_.Add(list);
+  return spaces && (info & image::kCharExpands) != 0 ? info | image::kCharSpace : info;
+}
+
+uint32_t ExpansionLists::Add(const std::vector<uint16_t>& list) {
+  if (list.size() > image::kMaxExpansionCodes + 1) return image::kCharNormalizes;
+  const auto [at, added] = known_.try_emplace(list, static_cast<uint32_t>(all_.size()));
+  if (added && all_.size() + list.size() > image::kCharCodeMask) {
+    known_.erase(at);
+    return image::kCharNormalizes;
+  }
+  if (added) all_.insert(all_.end(), list.begin(), list.end());
+  return image::kCharExpands | at->second;
+}
+
+}  // namespace rankfeed::builder

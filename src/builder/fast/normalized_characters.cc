@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: MIT
+// builder/fast/normalized_characters.cc: see normalized_characters.h.
+#include "builder/fast/normalized_characters.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/utf8.h"
+#include "normalize/filters.h"
+#include "normalize/precompiled.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::builder {
+namespace {
+
+using image::FastRoadReason;
+using image::Op;
+using image::Step;
+
+constexpr uint32_t Bases(uint32_t marks) {
+  return marks << image::kCharBaseShift;
+}
+
+OffTheFastRoad Because(const Step& step) {
+  return {FastRoadReason::kNormalizer, step.op};
+}
+
+// Calls f(code point) for every character that a text may hold.
+template <class F>
+void ForEachCharacter(F f) {
+  for (char32_t cp = 0; cp < 0x110000; ++cp) {
+    if (cp < 0xd800 || cp >= 0xe000) f(cp);
+  }
+}
+// The same without planes 4 to 13, which Unicode has left empty so far: no property of a character
+// and no mapping is there (UnicodeData.txt).
+template <class F>
+void ForEachAssigned(F f) {
+  for (char32_t cp = 0; cp < 0x110000; cp = cp == 0x3ffff ? 0xe0000 : cp + 1) {
+    if (cp < 0xd800 || cp >= 0xe000) f(cp);
+  }
+}
+
+// Tells whether a step changes characters by their Unicode properties alone.
+bool IsByUnicode(const Step& step) {
+  switch (image::NormalizerOp{step.op}) {
+    case image::NormalizerOp::kPrecompiled:
+    case image::NormalizerOp::kReplace:
+    case image::NormalizerOp::kReplaceRun:
+    case image::NormalizerOp::kStrip:
+    case image::NormalizerOp::kPrepend:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Calls f(code point) for each character of text.
+template <class F>
+void ForEachIn(std::string_view text, F f) {
+  for (size_t at = 0; at < text.size();) {
+    const utf8::Decoded c = utf8::Decode(text, at);
+    at += c.size;
+    f(c.code_point);
+  }
+}
+
+bool IsOneCharacter(std::string_view text) {
+  return !text.empty() && utf8::Decode(text, 0).size == text.size();
+}
+
+}  // namespace
+
+NormalizedCharacters::NormalizedCharacters(const Model& model, const CharsmapKeys& keys)
+    : model_(model), keys_(keys) {
+  for (auto& text : text_) text.resize(kRoom);
+  for (auto& work : work_) work.resize(kRoom);
+}
+
+std::string_view NormalizedCharacters::Look(const Changes& changes, char32_t cp,
+                                            char (&room)[4]) const {
+  if (has_changed_[cp]) {
+    const auto found = changes.find(cp);
+    if (found != changes.end()) return found->second;
+  }
+  return {room, utf8::Encode(cp, room)};
+}
+
+OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
+  joins_.assign(0x110000, 0);
+  has_changed_.assign(0x110000, false);
+  const auto steps = model_.normalizer;
+  for (size_t k = 0; k < steps.size(); ++k) {
+    const Step& step = steps[k];
+    if (k + 1 == steps.size() && normalize::MakesMetaspaces(model_)) break;
+    if (PrependsSpace(step, *pipeline)) {
+      pipeline->rules = image::kFrontSpaceIsWord;
+      continue;
+    }
+    const bool about_spaces = normalize::IsAboutSpaces(model_, step);
+    if ((about_spaces || step.op == static_cast<uint32_t>(Op::kReplaceSpaces)) &&
+        !AddSpaceStep(step, pipeline)) {
+      return Because(step);
+    }
+    if (about_spaces) continue;
+    const bool precompiled = step.op == static_cast<uint32_t>(Op::kPrecompiled);
+    // Each is tried on every character: published pipelines have at most six.
+    if (++changing_ > kMaxChanging || (precompiled && charsmap_)) return Because(step);
+    composed_ |= !precompiled;
+    if (!Join(k)) return Because(step);
+    if (prepend_keys_) return {FastRoadReason::kPrependKeys};
+    if (!Apply(step)) return Because(step);
+    last_change_ = &step;
+  }
+  return SettleSpaces(pipeline);
+}
+
+// Whether a space is put in front of a stretch of which nothing else becomes of characters than
+// that every space is a U+2581.
+bool NormalizedCharacters::PrependsSpace(const Step& step, const Pipeline& pipeline) const {
+  return step.op == static_cast<uint32_t>(Op::kPrepend) && model_.text(step.a) == " " &&
+         model_.normalizer.size() == 2 && normalize::MakesMetaspaces(model_) && pipeline.whole &&
+         pipeline.rules == image::kPrependsNever;
+}
+
+bool NormalizedCharacters::Apply(const Step& step) {
+  bool fits = true;
+  const auto apply = [&](char32_t cp) {
+    if (!has_changed_[cp] && Keeps(step, cp)) return;
+    char room[4];
+    const std::string_view before = Of(cp, room);
+    normalize::Buffers buffers;
+    for (int i = 0; i < 2; ++i) buffers.text[i] = {text_[i].data(), nullptr, nullptr, kRoom, 0};
+    for (int i = 0; i < 3; ++i) buffers.work[i] = work_[i].data();
+    normalize::NormalizedText& in = buffers.in();
+    if (before.size() > kRoom / 2) fits = false;
+    if (!fits) return;
+    std::copy(before.begin(), before.end(), in.data);
+    in.size = static_cast<uint32_t>(before.size());
+    fits = normalize::RunNormalizerStep(model_, step, &buffers) == RANKFEED_OK;
+    if (buffers.in().view() == before) return;
+    changed_[cp] = buffers.in().view();
+    has_changed_[cp] = true;
+  };
+  // A character of an empty plane that an earlier step changed may be changed further.
+  const bool changed_any = std::any_of(changed_.begin(), changed_.end(), [](const auto& of) {
+    return of.first >= 0x40000 && of.first < 0xe0000;
+  });
+  IsByUnicode(step) && !changed_any ? ForEachAssigned(apply) : ForEachCharacter(apply);
+  return fits;
+}
+
+// Whether a step surely leaves a character as it is that stands alone: most do, with no need to run
+// them.
+bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
+  constexpr char32_t kHangul = 0xac00, kHangulEnd = 0xd7a4;
+  char room[4];
+  const std::string_view c(room, utf8::Encode(cp, room));
+  switch (image::NormalizerOp{step.op}) {
+    case image::NormalizerOp::kPrecompiled:
+      return !keys_.Replaces(c);
+    case image::NormalizerOp::kLowercase:
+      return unicode::Mapping(model_, model_.lower, cp).empty();
+    case image::NormalizerOp::kNfc:
+    case image::NormalizerOp::kNfd:
+      return unicode::Mapping(model_, model_.decomp, cp).empty() &&
+             (cp < kHangul || cp >= kHangulEnd);
+    case image::NormalizerOp::kNfkc:
+    case image::NormalizerOp::kNfkd:
+      return unicode::Mapping(model_, model_.decomp_k, cp).empty() &&
+             (cp < kHangul || cp >= kHangulEnd);
+    case image::NormalizerOp::kStripAccents:
+      return !unicode::HasProp(model_, cp, image::kCombiningMark);
+    case image::NormalizerOp::kReplace:
+      return model_.text(step.a) != c;
+    case image::NormalizerOp::kReplaceRun:
+      return !model_.text(step.a).starts_with(c);
+    case image::NormalizerOp::kReplaceSpaces:
+      return !unicode::IsWhiteSpace(cp);
+    case image::NormalizerOp::kNmt:  // between and after those it knows (normalize/filters.cc)
+      return (cp >= 0xa0 && cp < 0x1680) || (cp > 0x2581 && cp < 0xfeff) || cp > 0xfffd;
+    case image::NormalizerOp::kBertClean:
+      return !unicode::HasProp(model_, cp, image::kBertRemoved) && !unicode::IsWhiteSpace(cp);
+    case image::NormalizerOp::kBertSpaceCjk:
+      return !normalize::IsBertCjk(cp);
+    case image::NormalizerOp::kBertStripMarks:
+      return !unicode::HasProp(model_, cp, image::kNonspacingMark);
+    case image::NormalizerOp::kStrip:
+    case image::NormalizerOp::kPrepend:
+      return false;
+  }
+  return false;
+}
+
+// Whether a step may read several characters together.
+bool NormalizedCharacters::ReadsSeveral(const Step& step) const {
+  switch (image::NormalizerOp{step.op}) {
+    case image::NormalizerOp::kLowercase:
+    case image::NormalizerOp::kStripAccents:
+    case image::NormalizerOp::kNmt:
+    case image::NormalizerOp::kReplaceSpaces:
+    case image::NormalizerOp::kBertClean:
+    case image::NormalizerOp::kBertSpaceCjk:
+    case image::NormalizerOp::kBertStripMarks:
+    case image::NormalizerOp::kStrip:
+    case image::NormalizerOp::kPrepend:
+      return false;
+    case image::NormalizerOp::kReplace:
+      return !normalize::IsAboutSpaces(model_, step) && !IsOneCharacter(model_.text(step.a));
+    case image::NormalizerOp::kReplaceRun:
+      return !normalize::IsAboutSpaces(model_, step);
+    default:
+      return true;
+  }
+}
+
+// Notes what the k-th step may read together. False for steps that texts cannot be cut for.
+bool NormalizedCharacters::Join(size_t k) {
+  const Step& step = model_.normalizer[k];
+  const auto later = model_.normalizer.subspan(k + 1);
+  const std::string_view a = model_.text(step.a);
+  switch (image::NormalizerOp{step.op}) {
+    case image::NormalizerOp::kPrecompiled:
+      JoinByCharsmap();
+      return true;
+    case image::NormalizerOp::kNfc:
+    case image::NormalizerOp::kNfkc:
+      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc), 0);
+      JoinByComposition(step.op == static_cast<uint32_t>(Op::kNfkc),
+                        std::any_of(later.begin(), later.end(),
+                                    [&](const Step& of) { return ReadsSeveral(of); })
+                            ? image::kCharGeneralPath
+                            : image::kMarkReorders);
+      return true;
+    case image::NormalizerOp::kNfd:
+    case image::NormalizerOp::kNfkd: {
+      const bool stripped =
+          !later.empty() && later.front().op == static_cast<uint32_t>(Op::kStripAccents);
+      if (stripped && MarksAreAccents()) return true;
+      const bool strips = !later.empty() &&
+                          later.front().op == static_cast<uint32_t>(Op::kBertStripMarks);
+      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd),
+                 strips ? uint32_t{image::kNonspacingMark} : 0);
+      return true;
+    }
+    case image::NormalizerOp::kReplace:
+      if (!IsOneCharacter(a)) JoinByPattern(a);
+      return true;
+    case image::NormalizerOp::kReplaceRun:
+      JoinByPattern(a);
+      return true;
+    case image::NormalizerOp::kLowercase:
+    case image::NormalizerOp::kStripAccents:
+    case image::NormalizerOp::kNmt:
+    case image::NormalizerOp::kReplaceSpaces:  // SettleSpaces
+    case image::NormalizerOp::kBertClean:
+    case image::NormalizerOp::kBertSpaceCjk:
+    case image::NormalizerOp::kBertStripMarks:
+    case image::NormalizerOp::kStrip:
+      return true;
+    case image::NormalizerOp::kPrepend:
+      return false;
+  }
+  return false;
+}
+
+void NormalizedCharacters::JoinByCharsmap() {
+  charsmap_ = true;
+  before_charsmap_ = changed_;
+  ForEachCharacter([&](char32_t cp) {
+    char room[4];
+    const std::string_view before = Of(cp, room);
+    uint32_t info = before.empty() ? Bases(image::kClusterMarks) : 0;
+    size_t at = 0;
+    ForEachIn(before, [&](char32_t c) {
+      char bytes[4];
+      const std::string_view one(bytes, utf8::Encode(c, bytes));
+      const uint32_t of = CharsmapJoins(c, one);
+      // A cluster of several that came from one character goes on with any mark.
+      if (at != 0 && (of & image::kCharMarks) != 0) info |= Bases(image::kClusterMarks);
+      info |= of;
+      // A cluster may join a Prepend character with a separator after it.
+      if ((model_.props[c] & image::kGraphemeMask) == image::kGraphemePrepend) {
+        prepend_keys_ |= keys_.SomeBegin(one);
+        info |= image::kCharNormalizes;
+      }
+      at += one.size();
+    });
+    joins_[cp] |= info;
+  });
+}
+
+uint32_t NormalizedCharacters::CharsmapJoins(char32_t cp, std::string_view c) const {
+  uint32_t marks = keys_.IsLater(cp) ? uint32_t{image::kMarkAfterKey} : 0;
+  uint32_t bases = keys_.IsFirst(cp) ? uint32_t{image::kMarkAfterKey} : 0;
+  // The shortest key that a cluster begins with replaces all of it, the marks after that too.
+  marks |= c.size() <= 2 ? image::kMarkOfTwoBytes : image::kMarkOfMoreBytes;
+  if (keys_.Replaces(c)) {
+    if (c.size() + 2 < normalize::kWholeClusterBytes) bases |= image::kMarkOfTwoBytes;
+    if (c.size() + 3 < normalize::kWholeClusterBytes) bases |= image::kMarkOfMoreBytes;
+  }
+  switch (model_.props[cp] & image::kGraphemeMask) {
+    case image::kGraphemeExtend:
+    case image::kGraphemeZwj:
+    case image::kGraphemeSpacingMark:
+    case image::kGraphemeLinker:
+    case image::kGraphemeZwnj:
+      return Bases(bases) | marks;
+  }
+  return Bases(bases);
+}
+
+void NormalizedCharacters::JoinByPattern(std::string_view pattern) {
+  std::set<char32_t> in_pattern;
+  ForEachIn(pattern, [&](char32_t c) { in_pattern.insert(c); });
+  constexpr uint32_t kBoth = image::kMarkInPattern | Bases(image::kMarkInPattern);
+  for (const char32_t c : in_pattern) {
+    if (!has_changed_[c]) joins_[c] |= kBoth;
+  }
+  for (const auto& [cp, before] : changed_) {
+    bool joins = false;
+    ForEachIn(before, [&](char32_t c) { joins |= in_pattern.contains(c); });
+    if (joins) joins_[cp] |= kBoth;
+    if (before.empty()) joins_[cp] |= Bases(image::kMarkInPattern);
+  }
+}
+
+// Calls f(part) for each character that a form takes one apart to, composition aside.
+template <class F>
+void NormalizedCharacters::ForEachPart(char32_t cp, bool compatible, F f) const {
+  const CodePointTable<uint32_t>& table = compatible ? model_.decomp_k : model_.decomp;
+  char room[4];
+  ForEachIn(Of(cp, room), [&](char32_t c) {
+    const std::span<const uint32_t> parts = unicode::Mapping(model_, table, c);
+    if (parts.empty()) f(c);
+    for (const uint32_t part : parts) f(part);
+  });
+}
+
+// dropped: props of the marks that the next step drops. Their order does not matter, but where one
+// moves before a mark that stays, that one has other offsets (kMarkInPattern).
+void NormalizedCharacters::JoinByForm(bool compatible, uint32_t dropped) {
+  const CodePointTable<uint32_t>& table = compatible ? model_.decomp_k : model_.decomp;
+  const uint32_t staying = image::kMarkReorders | (dropped != 0 ? image::kMarkInPattern : 0u);
+  ForEachCharacter([&](char32_t cp) {
+    if (!has_changed_[cp] && model_.ccc[cp] == 0 && unicode::Mapping(model_, table, cp).empty()) {
+      return;
+    }
+    bool vanished = true, only_marks = true;
+    ForEachPart(cp, compatible, [&](char32_t part) {
+      const bool mark = model_.ccc[part] != 0;
+      const bool stays = !unicode::HasProp(model_, part, dropped);
+      only_marks &= mark;
+      if (only_marks) joins_[cp] |= stays ? image::kMarkReorders : image::kMarkInPattern;
+      if (mark) joins_[cp] |= Bases(stays ? staying : uint32_t{image::kMarkReorders});
+      vanished = false;
+    });
+    if (vanished) joins_[cp] |= Bases(staying);
+  });
+}
+
+// composing: what characters are that may compose with one before them.
+void NormalizedCharacters::JoinByComposition(bool compatible, uint32_t composing) {
+  constexpr char32_t kLeads = 0x1100, kLeadsEnd = 0x1113, kVowels = 0x1161, kVowelsEnd = 0x1176,
+                     kTails = 0x11a8, kTailsEnd = 0x11c3, kSyllables = 0xac00,
+                     kSyllablesEnd = 0xd7a4;
+  enum : uint8_t { kFirst = 1, kSecond = 2 };
+  std::vector<uint8_t> is(0x110000, 0);
+  const auto mark = [&](char32_t begin, char32_t end, uint8_t as) {
+    for (char32_t c = begin; c < end; ++c) is[c] |= as;
+  };
+  for (const image::ComposePair& pair : model_.compose) {
+    is[pair.first] |= kFirst;
+    is[pair.second] |= kSecond;
+  }
+  mark(kLeads, kLeadsEnd, kFirst);
+  mark(kVowels, kVowelsEnd, kFirst | kSecond);  // with what is before it, first
+  mark(kTails, kTailsEnd, kSecond);
+  mark(kSyllables, kSyllablesEnd, kFirst);  // of two letters, or of three
+  ForEachCharacter([&](char32_t cp) {
+    bool first = true;
+    ForEachPart(cp, compatible, [&](char32_t part) {
+      if (first && (is[part] & kSecond) != 0) joins_[cp] |= composing;
+      if ((is[part] & kFirst) != 0) joins_[cp] |= Bases(image::kMarkReorders);
+      first = false;
+    });
+  });
+}
+
+bool NormalizedCharacters::JoinsLineEnds() const {
+  char cr[4], lf[4];
+  return charsmap_ && BeforeCharsmap('\r', cr) == "\r" && BeforeCharsmap('\n', lf) == "\n";
+}
+
+// Whether StripAccents drops all that a normalization form may sort.
+bool NormalizedCharacters::MarksAreAccents() const {
+  bool all = true;
+  ForEachCharacter([&](char32_t cp) {
+    all &= model_.ccc[cp] == 0 || unicode::HasProp(model_, cp, image::kCombiningMark);
+  });
+  return all;
+}
+
+std::vector<uint8_t> NormalizedCharacters::Contents() const {
+  std::vector<uint8_t> contents(0x110000, kOthers);
+  const auto content = [](std::string_view text) {
+    uint8_t all = text.empty() ? kNothing : 0;
+    ForEachIn(text, [&](char32_t c) {
+      all |= c == ' ' ? kSpaces : unicode::IsWhiteSpace(c) ? kOtherWhiteSpace : kOthers;
+    });
+    return all;
+  };
+  for (char32_t cp = 0; cp <= 0x3000; ++cp) {
+    if (unicode::IsWhiteSpace(cp)) contents[cp] = cp == ' ' ? kSpaces : kOtherWhiteSpace;
+  }
+  for (const auto& [cp, text] : changed_) contents[cp] = content(text);
+  return contents;
+}
+
+bool NormalizedCharacters::AddSpaceStep(const Step& step, Pipeline* pipeline) {
+  if (step.op == static_cast<uint32_t>(Op::kStrip)) {
+    if (strip_.step == nullptr && collapse_.step == nullptr && Untouched()) {
+      pipeline->rules |= (step.arg0 != 0 ? uint32_t{image::kStripLeft} : 0) |
+                         (step.arg1 != 0 ? uint32_t{image::kStripRight} : 0);
+      return true;
+    }
+    // What a run was replaced by is not white space.
+    const bool to_metaspace =
+        collapse_.step != nullptr && model_.text(collapse_.step->b) == kMetaspaceBytes;
+    if (strip_.step != nullptr || step.arg1 == 0 || to_metaspace) return false;
+    strip_ = {&step, Contents(), changed_};
+    return true;
+  }
+  const std::string_view b = model_.text(step.b);
+  const bool run = step.op == static_cast<uint32_t>(Op::kReplaceRun);
+  if (collapse_.step != nullptr || (run && step.arg0 != 1 && step.arg0 != 2)) return false;
+  if (b != " " && !(run && b == kMetaspaceBytes)) return false;
+  collapse_ = {&step, Contents(), changed_};
+  if (run) return true;
+  for (uint8_t& content : collapse_.contents) {  // \s is any white space
+    if ((content & kOtherWhiteSpace) != 0) content |= kSpaces;
+  }
+  return true;
+}
+
+// Whether white space at the ends of a text is still what it was.
+bool NormalizedCharacters::Untouched() const {
+  bool untouched = true;
+  for (const auto& [cp, text] : changed_) {
+    bool white_space = unicode::IsWhiteSpace(cp) || text.empty();
+    ForEachIn(text, [&](char32_t c) { white_space |= unicode::IsWhiteSpace(c); });
+    untouched &= !white_space;
+  }
+  return untouched;
+}
+
+// Whether no white space came up since, and nothing vanished from between.
+bool NormalizedCharacters::KeepsSpaces(const SpaceStep& before) const {
+  const std::vector<uint8_t> now = Contents();
+  for (size_t cp = 0; cp < now.size(); ++cp) {
+    constexpr uint8_t kWatched = kNothing | kSpaces;
+    if ((now[cp] & kWatched & ~before.contents[cp]) != 0) return false;
+  }
+  return true;
+}
+
+// Whether nothing but U+0020 was a space then, and nothing had vanished.
+bool NormalizedCharacters::OnlySpaces(const SpaceStep& before) const {
+  for (size_t cp = 0; cp < before.contents.size(); ++cp) {
+    if (cp != ' ' && (before.contents[cp] & (kSpaces | kNothing)) != 0) return false;
+  }
+  return before.contents[' '] == kSpaces;
+}
+
+// What was white space then, alone or among others, and is something else now leaves.
+void NormalizedCharacters::LeaveLostSpaces(const SpaceStep& before) {
+  for (size_t cp = 0; cp < before.contents.size(); ++cp) {
+    if ((before.contents[cp] & (kSpaces | kOtherWhiteSpace)) == 0) continue;
+    char then[4], now[4];
+    const auto c = static_cast<char32_t>(cp);
+    if (Look(before.changed, c, then) != Of(c, now)) joins_[cp] |= image::kCharGeneralPath;
+  }
+}
+
+// \s{2,} takes white space together that is no space on its own.
+void NormalizedCharacters::FindOtherWhiteSpace(const SpaceStep& before) {
+  const std::vector<uint8_t> now = Contents();
+  joins_runs_.assign(now.size(), false);
+  for (size_t cp = 0; cp < now.size(); ++cp) {
+    const bool white_space = (before.contents[cp] & (kSpaces | kOtherWhiteSpace)) != 0;
+    joins_runs_[cp] = white_space && now[cp] != kSpaces;
+  }
+}
+
+// A run of spaces becomes a U+2581, which begins a word as WhitespaceSplit does, unless it comes
+// last or next to other white space.
+OffTheFastRoad NormalizedCharacters::SettleMetaspaces() {
+  const bool stripped = strip_.step != nullptr && KeepsSpaces(strip_);
+  if (!stripped || !KeepsSpaces(collapse_)) return Because(*collapse_.step);
+  const std::vector<uint8_t> now = Contents();
+  for (size_t cp = 0; cp < now.size(); ++cp) {
+    if ((now[cp] & kOtherWhiteSpace) == 0) continue;
+    if (cp < 0x80) return Because(*collapse_.step);
+    joins_[cp] |= image::kCharGeneralPath;
+  }
+  return {};
+}
+
+OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
+  if (JoinsLineEnds() && keys_.Replaces("\r")) pipeline->rules |= image::kCrLfIsOne;
+  LeaveLostSpaces(collapse_);
+  LeaveLostSpaces(strip_);
+  const Step* const collapse = collapse_.step;
+  const bool to_metaspace = collapse != nullptr && model_.text(collapse->b) == kMetaspaceBytes;
+  if (to_metaspace && last_change_ > collapse) return Because(*collapse);
+  // The space that other white space is taken together to must stay one.
+  char room[4];
+  if (collapse != nullptr && !to_metaspace && Of(' ', room) != " ") return Because(*collapse);
+  if (pipeline->words == Words::kSplitAtWhiteSpace) {
+    pipeline->rules |= image::kSpaceHasNoOffsets;
+    // In front of a sign that U+2581 would be a word.
+    if (to_metaspace && (pipeline->rules & image::kPunctuationIsWord) != 0) return Because(*collapse);
+    if (to_metaspace) pipeline->rules |= image::kNoOffsets;  // but that has those of the spaces
+    return to_metaspace ? SettleMetaspaces() : OffTheFastRoad{};  // however many spaces there are
+  }
+  const bool stripped = strip_.step != nullptr;
+  if (stripped && !KeepsSpaces(strip_)) return Because(*strip_.step);
+  if (stripped && strip_.step->arg0 != 0 && (pipeline->rules & image::kPrependRules) != 0) {
+    return Because(*strip_.step);
+  }
+  // What begins a text with spaces has a U+2581 of its own then.
+  if (stripped && strip_.step->arg0 != 0) pipeline->rules |= image::kNoOffsets;
+  pipeline->words = stripped ? Words::kStripped : Words::kTrailing;
+  if (stripped && strip_.step->arg0 != 0) pipeline->rules |= image::kDropsOtherLeft;
+  if (stripped && strip_.step->arg1 != 0) pipeline->rules |= image::kDropsOtherRight;
+  if (!stripped) pipeline->rules |= image::kTrailingSpaceIsWord;
+  if (collapse != nullptr && KeepsSpaces(collapse_)) {
+    if (collapse->op == static_cast<uint32_t>(Op::kReplaceSpaces)) FindOtherWhiteSpace(collapse_);
+    return {};
+  }
+  // Every space makes a word, but those that were taken together before others came up.
+  if (stripped) return Because(*strip_.step);
+  pipeline->rules |= image::kEverySpaceIsWord;
+  if (collapse == nullptr) return {};
+  if (collapse->op != static_cast<uint32_t>(Op::kReplaceRun) || !OnlySpaces(collapse_)) {
+    return Because(*collapse);
+  }
+  pipeline->rules |= image::kSpaceRunIsOne;
+  return {};
+}
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+#include "builder/files/read_hf_json.h"
+
+#include <algorithm>
+#include <new>
+#include <unordered_map>
+
+#include "builder/base/code_points.h"
+#include "builder/base/limits.h"
+#include "builder/files/hf_pipeline.h"
+#include "builder/files/json_value.h"
+#include "builder/files/read_bpe.h"
+#include "builder/files/serde_number.h"
+#include "builder/files/vocabulary.h"
+#include "rankfeed/model.h"
+#include "rankfeed/rerank.h"
+#include "trie/double_array.h"
+
+namespace rankfeed::builder {
+namespace {
+
+using image::PieceType;
+using image::TemplateKind;
+
+constexpr uint32_t kMaxPieces = trie::kNoValue - 1;
+
+class Reader {
+ public:
+  Reader(std::string_view bytes, const std::string& name)
+      : source_{name, simdjson::padded_string(bytes)} {
+    // simdjson leaves the string empty when it gets no memory.
+    if (source_.text.size() != bytes.size()) throw std::bad_alloc();
+  }
+
+  ModelSpec Run() {
+    simdjson::dom::element document;
+    const auto error = parser_.parse(source_.text).get(document);
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (error != simdjson::SUCCESS) FailParse(error);
+    const Json root(source_, document, "");
+    spec_.parity = RANKFEED_PARITY_HUGGINGFACE;
+    spec_.source_name = "tokenizer.json";
+    if (const auto version = root.Find("version"); version && version->String() != "1.0") {
+      version->Fail(RANKFEED_E_UNSUPPORTED, "\"" + version->String() + "\" is not \"1.0\"");
+    }
+    const Json model = root.At("model");
+    spec_.kind = KindOf(model);
+    if (spec_.wordpiece()) {
+      WordPiece(model);
+    } else if (spec_.bpe()) {
+      ReadBpe(model, &spec_);
+      IndexPieces();
+    } else {
+      Unigram(model);
+    }
+    ReadNormalizer(root.Find("normalizer"), &spec_.normalizer, &spec_.charsmap);
+    ReadPreTokenizer(root.Find("pre_tokenizer"), &spec_.pre_tokenizer);
+    if (spec_.bpe()) {
+      FinishBpe(model, &spec_);
+    } else if (const auto pre_tokenizer = root.Find("pre_tokenizer"); HasByteLevel(spec_)) {
+      pre_tokenizer->Fail(RANKFEED_E_UNSUPPORTED, "has ByteLevel, which is supported with BPE alone");
+    }
+    ReadDecoder(root.Find("decoder"), &spec_.decoder);
+    if (const auto added = root.Find("added_tokens")) AddedTokens(*added);
+    PostProcessor(root.Find("post_processor"));
+    if (const auto truncation = root.Find("truncation")) Truncation(*truncation);
+    if (const auto padding = root.Find("padding")) Padding(*padding);
+    return std::move(spec_);
+  }
+
+ private:
+  [[noreturn]] void FailParse(simdjson::error_code error) {
+    // The complete parser does not say where; the lazy one stops at the first broken value.
+    const size_t offset = error == simdjson::UTF8_ERROR ? LocateBadUtf8() : LocateError();
+    throw BuildError(RANKFEED_E_PARSE, offset,
+                     source_.name + ": byte " + std::to_string(offset) +
+                         ": not valid JSON: " + simdjson::error_message(error));
+  }
+
+  size_t LocateBadUtf8() const {
+    const std::string_view text = source_.text;
+    size_t at = 0;
+    for (uint32_t cp; NextCodePoint(text, &at, &cp);) {
+    }
+    return at;
+  }
+
+  static bool Walk(simdjson::ondemand::value value, int depth) {
+    simdjson::ondemand::json_type type;
+    if (depth > 512 || value.type().get(type) != simdjson::SUCCESS) return false;
+    switch (type) {
+      case simdjson::ondemand::json_type::object: {
+        simdjson::ondemand::object object;
+        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
+        for (auto field : object) {
+          simdjson::ondemand::value member;
+          if (field.value().get(member) != simdjson::SUCCESS || !Walk(member, depth + 1))
+            return false;
+        }
+        return true;
+      }
+      case simdjson::ondemand::json_type::array: {
+        simdjson::ondemand::array array;
+        if (value.get_array().get(array) != simdjson::SUCCESS) return false;
+        for (auto item : array) {
+          simdjson::ondemand::value element;
+          if (item.get(element) != simdjson::SUCCESS || !Walk(element, depth + 1)) return false;
+        }
+        return true;
+      }
+      case simdjson::ondemand::json_type::string: {
+        simdjson::ondemand::raw_json_string text;
+        return value.get_raw_json_string().get(text) == simdjson::SUCCESS;
+      }
+      case simdjson::ondemand::json_type::number: {
+        double number;
+        return value.get_double().get(number) == simdjson::SUCCESS;
+      }
+      case simdjson::ondemand::json_type::boolean: {
+        bool boolean;
+        return value.get_bool().get(boolean) == simdjson::SUCCESS;
+      }
+      default: {
+        bool is_null;
+        return value.is_null().get(is_null) == simdjson::SUCCESS && is_null;
+      }
+    }
+  }
+
+  size_t LocateError() {
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document;
+    if (parser.iterate(source_.text).get(document) != simdjson::SUCCESS) return 0;
+    simdjson::ondemand::value root;
+    if (document.get_value().get(root) == simdjson::SUCCESS) Walk(root, 0);
+    const char* at = nullptr;
+    if (document.current_location().get(at) != simdjson::SUCCESS) return source_.text.size();
+    const size_t offset = static_cast<size_t>(at - source_.text.data());
+    return std::min(offset, source_.text.size());
+  }
+
+  static image::ModelKind KindOf(const Json& model) {
+    const auto type = model.Find("type");
+    if (type) {
+      const std::string name = type->String();
+      if (name == "Unigram") return image::ModelKind::kUnigram;
+      if (name == "WordPiece") return image::ModelKind::kWordPiece;
+      if (name == "BPE") return image::ModelKind::kBpe;
+      type->Fail(RANKFEED_E_UNSUPPORTED,
+                 "\"" + name + "\" is not supported; Unigram, WordPiece and BPE are");
+    }
+    // Files from before the type was written: only a BPE has merges, a Unigram vocabulary is the only
+    // one that is a list, and WordLevel has no prefix.
+    if (model.Find("merges")) return image::ModelKind::kBpe;
+    if (model.At("vocab").is_array()) return image::ModelKind::kUnigram;
+    if (!model.Find("continuing_subword_prefix") || !model.Find("max_input_chars_per_word")) {
+      model.Fail(RANKFEED_E_UNSUPPORTED,
+                 "has no type and looks like WordLevel; Unigram, WordPiece and BPE are supported");
+    }
+    return image::ModelKind::kWordPiece;
+  }
+
+  // models/wordpiece/serialization.rs: all members are required.
+  void WordPiece(const Json& model) {
+    const Json max_chars = model.At("max_input_chars_per_word");
+    const std::string unk_token = model.At("unk_token").ShortString("a token");
+    ReadVocabulary(model.At("vocab"), &unk_token, &spec_);
+    spec_.continuing_prefix = model.At("continuing_subword_prefix").ShortString("a prefix");
+    // No word has more characters than 32 bits count.
+    spec_.max_input_chars =
+        static_cast<uint32_t>(std::min<uint64_t>(max_chars.U64(), UINT32_MAX));
+    IndexPieces();
+  }
+
+  void IndexPieces() {
+    piece_ids_.reserve(spec_.pieces.size());
+    for (size_t i = 0; i < spec_.pieces.size(); ++i) {
+      piece_ids_[spec_.pieces[i].text] = spec_.id_map[i];  // the last of equal ones wins
+    }
+  }
+
+  [[noreturn]] void FailVocab(size_t i, rankfeed_status status, const std::string& why) {
+    const uint64_t offset = vocab_at_;
+    throw BuildError(status, offset,
+                     source_.name + ": byte " + std::to_string(offset) + ": model.vocab[" +
+                         std::to_string(i) + "] " + why);
+  }
+
+  void Unigram(const Json& model) {
+    const Json vocab = model.At("vocab");
+    if (!vocab.is_array()) vocab.Fail(RANKFEED_E_PARSE, "must be an array");
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document;
+    simdjson::ondemand::array entries;
+    const auto error = parser.iterate(source_.text).get(document);
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (error != simdjson::SUCCESS ||
+        document["model"]["vocab"].get_array().get(entries) != simdjson::SUCCESS) {
+      vocab.Fail(RANKFEED_E_PARSE, "cannot be read");
+    }
+    // The strings come from the complete parse: the lazy one writes them to a buffer whose
+    // allocation simdjson 3.0.1 does not check.
+    simdjson::dom::array::iterator strings = vocab.ArrayBegin();
+    for (auto entry : entries) {
+      const size_t i = spec_.pieces.size();
+      if (i >= kMaxPieces) {
+        vocab.Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(kMaxPieces) + " pieces");
+      }
+      spec_.pieces.push_back(VocabEntry(entry, *strings, i));
+      ++strings;
+    }
+    if (spec_.pieces.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
+    spec_.id_count = static_cast<uint32_t>(spec_.pieces.size());
+    spec_.id_map.resize(spec_.id_count);
+    for (uint32_t i = 0; i < spec_.id_count; ++i) spec_.id_map[i] = i;
+    IndexPieces();
+    if (const auto unk = model.Find("unk_id")) {
+      spec_.unk_id = unk->U32();
+      if (spec_.unk_id >= spec_.pieces.size()) {
+        unk->Fail(RANKFEED_E_PARSE, "is not the index of a piece");
+      }
+      spec_.pieces[spec_.unk_id].type = PieceType::kUnknown;
+      spec_.unk_piece = spec_.pieces[spec_.unk_id].text;
+    }
+    if (const auto fallback = model.Find("byte_fallback"); fallback && fallback->Bool()) {
+      spec_.flags |= image::kByteFallback;
+    }
+  }
+
+  PieceSpec VocabEntry(simdjson::simdjson_result<simdjson::ondemand::value> entry,
+                       simdjson::dom::element parsed, size_t i) {
+    simdjson::ondemand::value value;
+    if (entry.get(value) != simdjson::SUCCESS) FailVocab(i, RANKFEED_E_PARSE, "cannot be read");
+    vocab_at_ = static_cast<uint64_t>(value.raw_json_token().data() - source_.text.data());
+    simdjson::dom::array pair;
+    simdjson::ondemand::array tokens;
+    if (parsed.get(pair) != simdjson::SUCCESS ||
+        value.get_array().get(tokens) != simdjson::SUCCESS) {
+      FailVocab(i, RANKFEED_E_PARSE, "must be an array");
+    }
+    if (pair.size() != 2) FailVocab(i, RANKFEED_E_PARSE, "must be [piece, score]");
+    std::string_view text;
+    if (pair.at(0).get(text) != simdjson::SUCCESS) {
+      FailVocab(i, RANKFEED_E_PARSE, "must begin with a string");
+    }
+    if (!pair.at(1).is_number()) {
+      FailVocab(i, RANKFEED_E_PARSE, "must have a number as its score");
+    }
+    if (text.size() > kMaxStringBytes) {
+      FailVocab(i, RANKFEED_E_LIMIT,
+                OverLimit(std::to_string(text.size()) + " bytes", "a piece", kMaxStringBytes));
+    }
+    PieceSpec piece;
+    piece.text = text;
+    std::string_view digits;
+    for (auto token : tokens) {
+      simdjson::ondemand::value item;
+      if (token.get(item) != simdjson::SUCCESS) FailVocab(i, RANKFEED_E_PARSE, "cannot be read");
+      digits = item.raw_json_token();  // of the last: the score
+    }
+    if (!ParseSerdeNumber(digits, &piece.score)) {
+      FailVocab(i, RANKFEED_E_PARSE, "has a score out of range");
+    }
+    return piece;
+  }
+
+  // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
+  // next number from the count of pieces on; the id written in the file is ignored.
+  void AddedTokens(const Json& list) {
+    std::unordered_map<std::string, uint32_t> flags_of;
+    std::unordered_map<uint32_t, size_t> by_id;  // places in the list
+    uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
+    list.Each([&](const Json& item) {
+      AddedTokenSpec token;
+      item.At("id").U32();
+      token.content = item.At("content").ShortString("an added token");
+      const auto flag = [&](const char* key, image::AddedFlags bit) {
+        if (item.At(key).Bool()) token.flags |= bit;
+      };
+      flag("single_word", image::kSingleWord);
+      flag("lstrip", image::kLstrip);
+      flag("rstrip", image::kRstrip);
+      flag("normalized", image::kNormalized);
+      flag("special", image::kSpecial);
+      if (token.content.empty()) return;  // ignored there too
+      if (const auto [it, inserted] = flags_of.emplace(token.content, token.flags); !inserted) {
+        if (it->second == token.flags) return;
+        item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
+      }
+      const auto known = piece_ids_.find(token.content);
+      token.id = known != piece_ids_.end() ? known->second : next++;
+      // A later token takes the id of an earlier one, which is not looked for any more: where ids
+      // have holes, the count of pieces can be the id of one.
+      const auto [place, is_new] = by_id.emplace(token.id, spec_.added_tokens.size());
+      if (is_new) spec_.added_tokens.emplace_back();
+      spec_.added_tokens[place->second] = std::move(token);
+    });
+    spec_.id_count = std::max(spec_.id_count, next);
+  }
+
+  uint32_t TemplateId(const Json& value) {
+    const uint32_t id = value.U32();
+    if (id >= spec_.id_count) {
+      value.Fail(RANKFEED_E_UNSUPPORTED, std::to_string(id) + " is not an id of this file (" +
+                                             std::to_string(spec_.id_count) + " ids)");
+    }
+    return id;
+  }
+
+  void PostProcessor(const std::optional<Json>& value) {
+    if (!value) {
+      if (!has_template_) DefaultTemplate();
+      return;
+    }
+    const std::string type = value->At("type").String();
+    if (type == "Sequence") {
+      value->At("processors").Each([&](const Json& item) { PostProcessor(item); });
+      if (!has_template_) DefaultTemplate();
+      return;
+    }
+    if (type == "ByteLevel") {  // only trims offsets
+      if (has_template_) {
+        value->Fail(RANKFEED_E_UNSUPPORTED, "is supported before a template");
+      }
+      if (value->At("trim_offsets").Bool()) spec_.flags |= image::kTrimOffsets;
+      if (value->At("add_prefix_space").Bool()) spec_.flags |= image::kTrimKeepsPrefix;
+      DefaultTemplate();
+      return;
+    }
+    if (has_template_) {
+      value->Fail(RANKFEED_E_UNSUPPORTED, "is a second template; one per file is supported");
+    }
+    has_template_ = true;
+    spec_.template_single.clear();
+    spec_.template_pair.clear();
+    spec_.flags |= image::kTemplateFromFile;
+    if (type == "TemplateProcessing") {
+      TemplateProcessing(*value);
+    } else if (type == "RobertaProcessing" || type == "BertProcessing") {
+      const bool roberta = type[0] == 'R';
+      // The reference tells the two apart by their members, not by their type.
+      const bool roberta_members = value->Find("trim_offsets") && value->Find("add_prefix_space");
+      if (roberta != roberta_members) {
+        value->Fail(RANKFEED_E_UNSUPPORTED,
+                    roberta ? "lacks trim_offsets or add_prefix_space; tokenizers would run it as "
+                              "BertProcessing"
+                            : "has trim_offsets and add_prefix_space; tokenizers would run it as "
+                              "RobertaProcessing");
+      }
+      ClsSep(*value, roberta);
+      if (roberta && value->At("trim_offsets").Bool()) spec_.flags |= image::kTrimOffsets;
+      if (roberta && value->At("add_prefix_space").Bool()) spec_.flags |= image::kTrimKeepsPrefix;
+    } else {
+      value->At("type").Fail(RANKFEED_E_UNSUPPORTED, "\"" + type + "\" is not supported");
+    }
+  }
+
+  // default_process: both sequences one after the other, types 0 and 1.
+  void DefaultTemplate() {
+    spec_.template_single = {{TemplateKind::kSequenceA, 0, 0}};
+    spec_.template_pair = {{TemplateKind::kSequenceA, 0, 0}, {TemplateKind::kSequenceB, 0, 1}};
+  }
+
+  // processors/bert.rs and roberta.rs.
+  void ClsSep(const Json& value, bool roberta) {
+    const auto id = [&](const char* key) {
+      const Json pair = value.At(key);
+      size_t count = 0;
+      uint32_t of = 0;
+      pair.Each([&](const Json& item) {
+        if (count == 0) item.String();
+        if (count == 1) of = TemplateId(item);
+        ++count;
+      });
+      if (count != 2) pair.Fail(RANKFEED_E_PARSE, "must be [token, id]");
+      return of;
+    };
+    const uint32_t sep = id("sep"), cls = id("cls");
+    const uint32_t second = roberta ? 0 : 1;
+    spec_.template_single = {{TemplateKind::kSpecial, cls, 0},
+                             {TemplateKind::kSequenceA, 0, 0},
+                             {TemplateKind::kSpecial, sep, 0}};
+    spec_.template_pair = spec_.template_single;
+    if (roberta) spec_.template_pair.push_back({TemplateKind::kSpecial, sep, 0});
+    spec_.template_pair.push_back({TemplateKind::kSequenceB, 0, second});
+    spec_.template_pair.push_back({TemplateKind::kSpecial, sep, second});
+  }
+
+  void TemplateProcessing(const Json& value) {
+    std::unordered_map<std::string, std::vector<uint32_t>> specials;
+    size_t id_count = 0;
+    value.At("special_tokens").EachMember([&](std::string_view name, const Json& token) {
+      token.At("tokens").ArrayBegin();  // must be an array
+      std::vector<uint32_t> ids;
+      const Json list = token.At("ids");
+      list.Each([&](const Json& id) {
+        if (++id_count > kMaxTemplateItems) {
+          list.Fail(RANKFEED_E_LIMIT,
+                    OverLimit("one id too many", "ids of special tokens", kMaxTemplateItems));
+        }
+        ids.push_back(TemplateId(id));
+      });
+      if (!specials.emplace(name, std::move(ids)).second)
+        token.Fail(RANKFEED_E_PARSE, "is given twice");
+    });
+    Template(value.At("single"), specials, false, &spec_.template_single);
+    Template(value.At("pair"), specials, true, &spec_.template_pair);
+  }
+
+  void Template(const Json& list,
+                const std::unordered_map<std::string, std::vector<uint32_t>>& specials, bool pair,
+                std::vector<TemplateItemSpec>* out) {
+    int a = 0, b = 0;
+    list.Each([&](const Json& item) {
+      if (const auto sequence = item.Find("Sequence")) {
+        const std::string id = sequence->At("id").String();
+        const uint32_t type = sequence->At("type_id").U32();
+        if (id != "A" && id != "B") sequence->Fail(RANKFEED_E_PARSE, "must be A or B");
+        (id == "A" ? a : b) += 1;
+        out->push_back({id == "A" ? TemplateKind::kSequenceA : TemplateKind::kSequenceB, 0, type});
+      } else if (const auto special = item.Find("SpecialToken")) {
+        const std::string name = special->At("id").String();
+        const uint32_t type = special->At("type_id").U32();
+        const auto ids = specials.find(name);
+        if (ids == specials.end()) {
+          special->Fail(RANKFEED_E_PARSE, "\"" + name + "\" is not in special_tokens");
+        }
+        for (const uint32_t id : ids->second) out->push_back({TemplateKind::kSpecial, id, type});
+      } else {
+        item.Fail(RANKFEED_E_PARSE, "must be a Sequence or a SpecialToken");
+      }
+      if (out->size() > kMaxTemplateItems) {
+        item.Fail(RANKFEED_E_LIMIT,
+                  OverLimit("one item too many", "a template's items", kMaxTemplateItems));
+      }
+    });
+    if (a != 1 || b != (pair ? 1 : 0)) {
+      list.Fail(RANKFEED_E_UNSUPPORTED,
+                pair ? "must use A once and B once" : "must use A once and B not at all");
+    }
+  }
+
+  void Truncation(const Json& value) {
+    static constexpr std::pair<const char*, uint32_t> kStrategies[] = {
+        {"LongestFirst", RANKFEED_TRUNCATE_LONGEST_FIRST},
+        {"OnlyFirst", RANKFEED_TRUNCATE_ONLY_FIRST},
+        {"OnlySecond", RANKFEED_TRUNCATE_ONLY_SECOND}};
+    const Json strategy = value.At("strategy");
+    const std::string name = strategy.String();
+    for (const auto& [known, value_of] : kStrategies) {
+      if (name == known) spec_.default_truncation = value_of;
+    }
+    if (spec_.default_truncation == 0) {
+      strategy.Fail(RANKFEED_E_UNSUPPORTED, "\"" + name + "\" is not a known strategy");
+    }
+    spec_.default_max_length = value.At("max_length").U32();
+    spec_.default_stride = value.At("stride").U32();
+    if (Direction(value)) spec_.flags |= image::kTruncateLeft;
+  }
+
+  void Padding(const Json& value) {
+    const Json strategy = value.At("strategy");
+    if (strategy.is_string()) {
+      if (strategy.String() != "BatchLongest") {
+        strategy.Fail(RANKFEED_E_UNSUPPORTED,
+                      "\"" + strategy.String() + "\" is not a known strategy");
+      }
+      spec_.default_padding = image::kPadLongest;
+    } else {
+      spec_.default_padding = strategy.At("Fixed").U32();
+    }
+    if (const auto multiple = value.Find("pad_to_multiple_of")) {
+      spec_.default_pad_multiple = multiple->U32();
+    }
+    spec_.pad_id = TemplateId(value.At("pad_id"));
+    spec_.pad_type_id = value.At("pad_type_id").U32();
+    value.At("pad_token").String();
+    if (Direction(value)) spec_.flags |= image::kPadLeft;
+  }
+
+  // True for "Left".
+  static bool Direction(const Json& value) {
+    const auto direction = value.Find("direction");
+    if (!direction) return false;
+    const std::string name = direction->String();
+    if (name != "Left" && name != "Right") {
+      direction->Fail(RANKFEED_E_PARSE, "must be \"Left\" or \"Right\"");
+    }
+    return name == "Left";
+  }
+
+  JsonSource source_;
+  simdjson::dom::parser parser_;
+  ModelSpec spec_;
+  std::unordered_map<std::string_view, uint32_t> piece_ids_;  // into spec_.pieces
+  uint64_t vocab_at_ = 0;
+  bool has_template_ = false;
+};
+
+}  // namespace
+
+ModelSpec ReadHuggingFace(std::string_view bytes, const std::string& source_name) {
+  return Reader(bytes, source_name).Run();
+}
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// builder/models/wordpiece/word_tables.cc: see word_tables.h.
+//
+// The normalizer is composed into characters (normalized_characters.h), and then the pre-tokenizer: of
+// each raw character it is known which codes it becomes, whether words end there, and whether it is a
+// word of its own. White space that a normalizer puts around a character (BertNormalizer, around
+// Chinese ones) makes a word of it too.
+#include "builder/models/wordpiece/word_tables.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "base/byte_set.h"
+#include "base/utf8.h"
+#include "builder/fast/characters.h"
+#include "builder/fast/charsmap_keys.h"
+#include "builder/fast/normalized_characters.h"
+#include "builder/fast/piece_neighbours.h"
+#include "builder/fast/segment_table.h"
+#include "fast/key.h"
+#include "fast/words/engine.h"
+#include "reference/hf_trim_offsets.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::builder {
+namespace {
+
+using image::FastRoadReason;
+using image::Op;
+using image::SectionId;
+using image::Step;
+
+// Tells whether the pre-tokenizer isolates punctuation, or why this road does not know it.
+std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
+  bool splits = false, isolates = false;
+  for (const Step& step : model.pre_tokenizer) {
+    if (step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
+      splits = true;
+    } else if (step.op == static_cast<uint32_t>(Op::kPunctuation) &&
+               step.arg0 == image::kIsolated) {
+      isolates = true;
+    } else {
+      return OffTheFastRoad{FastRoadReason::kPreTokenizer, step.op};
+    }
+  }
+  if (!splits) return OffTheFastRoad{FastRoadReason::kNoWords};
+  return isolates;
+}
+
+// The meanings of raw characters (kCharInfo).
+class WordCharacters {
+ public:
+  WordCharacters(const Model& model, const NormalizedCharacters& normalized, bool isolates)
+      : model_(model), normalized_(normalized), isolates_(isolates), info_(0x110000, 0) {
+    for (char32_t cp = 0; cp < 0x110000; ++cp) {
+      // Surrogates are not in any text, but in three bytes that are no UTF-8.
+      const bool surrogate = cp >= 0xd800 && cp < 0xe000;
+      const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : normalized.joins(cp);
+      const bool leaves = (joins & image::kCharGeneralPath) != 0;
+      info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
+      if (cp >= 0x80 && MayBeginToken(cp)) info_[cp] = image::kCharGeneralPath;
+    }
+  }
+
+  uint32_t operator[](char32_t cp) const { return info_[cp]; }
+  const std::vector<uint32_t>& info() const { return info_; }
+  const std::vector<uint16_t>& expansions() const { return expansions_.all(); }
+
+  // Tells whether a character is one code inside of a word, in any company.
+  bool IsPlain(char32_t cp) const {
+    return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == 0 && Code(cp) != 0;
+  }
+  // Tells whether a character is a word of its own.
+  bool IsSign(char32_t cp) const { return OnlySpace(cp) && Code(cp) != 0; }
+  bool IsSeparator(char32_t cp) const { return info_[cp] == image::kCharSpace; }
+  uint32_t Code(char32_t cp) const { return info_[cp] & image::kCharCodeMask; }
+
+ private:
+  bool OnlySpace(char32_t cp) const {
+    return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == image::kCharSpace;
+  }
+
+  // Tells whether a character becomes the begin of an added token of normalized text.
+  bool MayBeginToken(char32_t cp) const {
+    if (model_.added_normalized.empty()) return false;
+    char room[4];
+    const std::string_view text = normalized_.Of(cp, room);
+    return std::any_of(text.begin(), text.end(), [&](char c) {
+      trie::Unit unit = model_.added_normalized.root();
+      return model_.added_normalized.Step(unit, static_cast<uint8_t>(c) + 1u);
+    });
+  }
+
+  uint16_t CodeOf(char32_t c) const {
+    const uint32_t code = model_.codes[c];
+    return static_cast<uint16_t>(code != 0 ? code : model_.config->code_count);
+  }
+
+  uint32_t Meaning(char32_t cp) {
+    char room[4];
+    const std::string_view text = normalized_.Of(cp, room);
+    const bool alone = text.data() == room;  // it stays what it is
+    if (alone && !unicode::IsWhiteSpace(cp)) {
+      const bool sign = isolates_ && unicode::HasProp(model_, cp, image::kPunctuationProp);
+      return (sign ? uint32_t{image::kCharSpace} : 0) | CodeOf(cp);
+    }
+    std::vector<uint16_t> list = {0};
+    bool spaces = false;
+    for (size_t at = 0; at < text.size();) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      at += c.size;
+      const bool space = unicode::IsWhiteSpace(c.code_point);
+      const bool sign =
+          isolates_ && unicode::HasProp(model_, c.code_point, image::kPunctuationProp);
+      spaces |= space || sign;
+      if (sign) list.push_back(image::kSign);
+      list.push_back(space ? uint16_t{0} : CodeOf(c.code_point));
+    }
+    const uint32_t words = spaces ? uint32_t{image::kCharSpace} : 0;
+    const size_t count = list.size() - 1;
+    if (count == 1) return words | list[1];
+    if (count == 2 && list[1] == image::kSign) return words | list[2];
+    // A character between spaces.
+    if (count == 3 && list[1] == 0 && list[2] != 0 && list[3] == 0) return words | list[2];
+    if (count != 0 && std::all_of(list.begin() + 1, list.end(), [](uint16_t c) { return c == 0; })) {
+      return words;
+    }
+    list[0] = static_cast<uint16_t>(count);
+    const uint32_t info = expansions_.Add(list);
+    return (info & image::kCharExpands) != 0 ? info | words : info;
+  }
+
+  const Model& model_;
+  const NormalizedCharacters& normalized_;
+  const bool isolates_;
+  std::vector<uint32_t> info_;  // image::CharInfo by code point
+  ExpansionLists expansions_;
+};
+
+// The raw bytes that separate words, that are words of their own, and those inside of words. Empty
+// where one of the first two may be read together with what is before it, or a separator with
+// what is after it: then segments do not end where words do.
+struct Bytes {
+  ByteSet separators, signs, letters;
+};
+std::optional<Bytes> AsciiBytes(const WordCharacters& characters) {
+  Bytes bytes;
+  for (uint8_t b = 0; b < 128; ++b) {
+    const uint32_t info = characters[b];
+    const bool ends_word = (info & image::kCharSpace) != 0;
+    if (ends_word && (info & (image::kCharMarks | image::kCharExpands)) != 0) return std::nullopt;
+    if (characters.IsSeparator(b)) bytes.separators.Add(b);
+    else if (characters.IsSign(b)) bytes.signs.Add(b);
+    else if (ends_word) return std::nullopt;
+    else if (characters.IsPlain(b)) bytes.letters.Add(b);
+  }
+  return bytes;
+}
+
+using Words = std::vector<std::pair<std::string, uint32_t>>;  // raw text and id
+
+// Adds the raw texts that are one token, of a piece that a word can be: the piece itself, and where
+// capitals become small letters with a first capital too.
+void AddWord(const Model& model, const WordCharacters& characters, std::string_view piece,
+             uint32_t id, Words* words) {
+  const utf8::Decoded first = utf8::Decode(piece, 0);
+  const bool alone = first.size == piece.size();
+  for (size_t at = 0; at < piece.size();) {
+    const utf8::Decoded c = utf8::Decode(piece, at);
+    const bool is_word = characters.IsPlain(c.code_point) ||
+                         (alone && characters.IsSign(c.code_point));
+    if (!c.valid || !is_word || (characters[c.code_point] & image::kCharBases) != 0) return;
+    // It becomes itself, not another character that the piece does not hold.
+    if (characters.Code(c.code_point) != model.codes[c.code_point]) return;
+    at += c.size;
+  }
+  words->emplace_back(piece, id);
+  if (first.code_point < 'a' || first.code_point > 'z') return;
+  const char32_t capital = first.code_point - 'a' + 'A';
+  if (!characters.IsPlain(capital)) return;
+  if (characters.Code(capital) != characters.Code(first.code_point)) return;
+  words->emplace_back(piece, id);
+  words->back().first[0] = static_cast<char>(capital);
+}
+
+SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters) {
+  Words words;
+  // A full bucket drops the later ids, which are those of rarer pieces in trained vocabularies.
+  std::vector<uint32_t> ids = PieceIds(model);
+  std::sort(ids.begin(), ids.end());
+  for (const uint32_t id : ids) {
+    const std::string_view piece = model.piece(id);
+    const auto chars = static_cast<uint32_t>(
+        std::count_if(piece.begin(), piece.end(), [](char c) { return !utf8::IsContinuation(c); }));
+    if (piece.empty() || piece.size() > image::kMaxEntryBytes) continue;
+    if (chars > model.config->max_input_chars) continue;
+    if ((model.id_flags[id] & image::kIdSpecial) != 0) continue;
+    AddWord(model, characters, piece, id, &words);
+  }
+  SegmentTable table = EmptySegmentTable(words.size());
+  for (const auto& [word, id] : words) {
+    const auto size = static_cast<uint32_t>(word.size());
+    // Every boundary begins a word here (fast/scan.h).
+    const auto key = fast::SegmentKey::Make(word.data(), size,
+                                               fast::SegmentKey::Tag(size, /*word_start=*/true));
+    InsertSegment(key, id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
+  }
+  return table;
+}
+
+// Tells whether RobertaProcessing trims the place of a piece, by what the piece is called.
+bool TrimsPieces(const Model& model) {
+  const std::vector<uint32_t> ids = PieceIds(model);
+  return model.has(image::kTrimOffsets) && std::any_of(ids.begin(), ids.end(), [&](uint32_t id) {
+    const reference::EndSpaces spaces = reference::CountEndSpaces(model.piece(id));
+    return spaces.leading != 0 || spaces.trailing != 0;
+  });
+}
+
+}  // namespace
+
+std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Model& model) {
+  const auto isolates = IsolatesPunctuation(model);
+  if (const auto* off = std::get_if<OffTheFastRoad>(&isolates)) return *off;
+  if (!NormalizedTokensCanBeFound(model)) {
+    return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
+  }
+  if (model.config->code_count + 1 >= image::kSign) {
+    return OffTheFastRoad{FastRoadReason::kManyCharacters};
+  }
+  if (model.config->max_input_chars > image::kMaxWordChars) {
+    return OffTheFastRoad{FastRoadReason::kLongWords};
+  }
+  Pipeline pipeline;
+  for (const Step& step : model.normalizer) {
+    pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
+  }
+  const CharsmapKeys keys(model, pipeline);
+  NormalizedCharacters normalized(model, keys);
+  const OffTheFastRoad off = normalized.Compose(&pipeline);
+  if (off.reason != FastRoadReason::kNone) return off;
+  const WordCharacters characters(model, normalized, std::get<bool>(isolates));
+  const std::optional<Bytes> bytes = AsciiBytes(characters);
+  if (!bytes.has_value()) return OffTheFastRoad{FastRoadReason::kSeparatorPatterns};
+
+  SegmentTable table = MakeWordTable(model, characters);
+  image::SegmentConfig config{};
+  config.rules = image::kPunctuationIsWord | (TrimsPieces(model) ? image::kNoOffsets : 0u);
+  config.table_bits = table.bits;
+  const auto copy = [](const ByteSet& set, uint8_t(&to)[16]) {
+    std::memcpy(to, set.low, sizeof(to));
+  };
+  copy(bytes->separators, config.separators);
+  copy(bytes->signs, config.common);
+  copy(bytes->letters, config.letters);
+  std::vector<SectionData> out;
+  out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
+  out.emplace_back(SectionId::kSegmentTable, std::move(table.entries));
+  AddCharInfo(characters.info(), &out);
+  out.emplace_back(SectionId::kExpansions, characters.expansions());
+  return out;
+}
+
+}  // namespace rankfeed::builder
