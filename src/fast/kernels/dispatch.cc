@@ -119,12 +119,15 @@ constexpr struct {
 bool FastGathers() {
 #if HWY_ARCH_X86
   uint32_t a, b, c, d;
-  // AVX512-FP16 (leaf 7, EDX bit 23) came with Sapphire Rapids.
+  // AVX512-FP16 (leaf 7, EDX bit 23) came with Sapphire Rapids; some virtual machines hide it.
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0) return true;
-  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return false;
+  const bool intel = __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx, amd = b == signature_AMD_ebx;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
   constexpr uint32_t kZen5 = 0x1a;  // family: bits 11-8, and 27-20 added if those are all set
-  return (a >> 8 & 0xf) == 0xf && 0xf + (a >> 20 & 0xff) >= kZen5;
+  constexpr uint32_t kSapphireRapids = 0x8f, kEmeraldRapids = 0xcf;
+  const uint32_t family = a >> 8 & 0xf, model = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+  if (intel) return family == 6 && (model == kSapphireRapids || model == kEmeraldRapids);
+  return amd && family == 0xf && 0xf + (a >> 20 & 0xff) >= kZen5;
 #else
   return false;
 #endif
