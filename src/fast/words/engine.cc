@@ -136,21 +136,16 @@ rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
     }
     if (run.reason != RANKFEED_REASON_NONE) {
       *left = true;
-      return LeaveStretch(run);
+      call_.DropStretch();
+      const rankfeed_status status = General(run.stretch, run.reason);
+      queue_.DropStretch();
+      return status;
     }
     if (rest) break;
     if (run.token != nullptr && !AddToken(run)) return RANKFEED_E_SPECIAL_IN_TEXT;
     if ((run.marks & SegmentRun::kEndsText) != 0) call_.EndText();
   }
   return RANKFEED_OK;
-}
-
-// The stretch of the first run takes the general path.
-rankfeed_status Engine::LeaveStretch(const SegmentRun& run) {
-  call_.DropStretch();
-  const rankfeed_status status = General(run.stretch, run.reason);
-  queue_.DropStretch();
-  return status;
 }
 
 // Segments [begin, end) of the run.
@@ -192,6 +187,10 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
     sink.Push(static_cast<uint32_t>(found.ids[0]), place.begin, place.end);
     return RANKFEED_OK;
   }
+  if (kPlaces && merges_ != nullptr && found.ids != nullptr &&
+      merges_->PlaceIds(bytes, {found.ids, found.info.count}, offset, &sink)) {
+    return RANKFEED_OK;
+  }
   const uint32_t first = sink.count;
   const Outcome outcome = merges_ != nullptr ? merges_->Spell(bytes, offset, &sink)
                                              : wordpiece_->Spell(bytes, offset, &sink);
@@ -221,13 +220,7 @@ bool Engine::AddToken(const SegmentRun& run) {
 }
 
 void Engine::Copy(const int32_t* ids, uint32_t count) {
-  TokenSink& sink = call_.sink();
-  if (uint64_t{sink.count} + count <= sink.capacity) {
-    std::memcpy(sink.ids + sink.count, ids, count * sizeof(int32_t));
-    sink.count += count;
-    return;
-  }
-  for (uint32_t i = 0; i < count; ++i) sink.Push(static_cast<uint32_t>(ids[i]), 0, 0);
+  for (uint32_t i = 0; i < count; ++i) call_.sink().Push(static_cast<uint32_t>(ids[i]), 0, 0);
 }
 
 // A stretch, or a segment of one: bytes of the text that is being encoded.

@@ -77,7 +77,6 @@ class Engine {
   template <bool kPlaces>
   rankfeed_status EmitSegment(fast::SegmentRun* run, const fast::Segments& segments,
                               uint32_t i);
-  rankfeed_status LeaveStretch(const fast::SegmentRun& run);
   bool AddToken(const fast::SegmentRun& run);
   void Copy(const int32_t* ids, uint32_t count);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason);

@@ -7,7 +7,14 @@ namespace rankfeed::words {
 uint32_t MergeSpeller::OneId(std::string_view segment) const {
   const bool run = segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
                    segment.find_first_not_of(' ') == segment.npos;
-  return run ? RunId(segment) : words_.Whole(segment, true);
+  if (!run) return words_.Whole(segment, true);
+  // A run of spaces that is too long for the image's table is the added token of so many.
+  trie::Unit unit = model_.added_normalized.root();
+  for (const char space : segment) {
+    if (!model_.added_normalized.Step(unit, static_cast<uint8_t>(space) + 1u)) break;
+  }
+  const uint32_t token = trie::Value(unit);
+  return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
 }
 
 void MergeSpeller::Begin(std::string_view segment, TokenSink* sink) const {
@@ -24,25 +31,27 @@ Outcome MergeSpeller::Spell(std::string_view segment, uint32_t offset, TokenSink
   }
   bool missing = false;
   const uint32_t count = words_.Make(segment, symbols_, work_, &missing);
-  const bool places = sink->begin != nullptr || sink->end != nullptr;
   for (uint32_t i = 0, at = 0; i < count; at += symbols_.sizes[i++]) {
-    if (places) {
-      Push(segment, symbols_.ids[i], {at, at + symbols_.sizes[i]}, offset, sink);
-    } else {
-      sink->Push(symbols_.ids[i], 0, 0);
-    }
+    Push(segment, symbols_.ids[i], {at, at + symbols_.sizes[i]}, offset, sink);
   }
   return {.missing = missing};
 }
 
-// The added token of a run of spaces that is too long for the image's table.
-uint32_t MergeSpeller::RunId(std::string_view spaces) const {
-  trie::Unit unit = model_.added_normalized.root();
-  for (const char space : spaces) {
-    if (!model_.added_normalized.Step(unit, static_cast<uint8_t>(space) + 1u)) break;
+bool MergeSpeller::PlaceIds(std::string_view segment, std::span<const int32_t> ids, uint32_t offset,
+                            TokenSink* sink) const {
+  const uint32_t first = sink->count;
+  uint32_t at = 0;
+  for (const int32_t of : ids) {
+    const auto id = static_cast<uint32_t>(of);
+    uint32_t end = at;
+    for (const char c : model_.piece(id)) end += utf8::IsContinuation(c) ? 0 : 1;
+    if (end > segment.size() || (model_.id_flags[id] & image::kIdAdded) != 0) break;
+    Push(segment, id, {at, end}, offset, sink);
+    at = end;
   }
-  const uint32_t token = trie::Value(unit);
-  return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
+  if (at == segment.size() && sink->count - first == ids.size()) return true;
+  sink->count = first;
+  return false;
 }
 
 // token: its bytes in the segment. A token of a part of a character has the place of all of it.

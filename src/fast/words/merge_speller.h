@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/token_sink.h"
@@ -54,13 +55,15 @@ class MergeSpeller {
   }
   // As WordPieceSpeller. O(n log n).
   Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const;
+  // Appends the ids that merges made of a segment, with their places. A byte is spelled by one character
+  // and a merge's product as its two tokens are, so a token has as many bytes as characters. False, and
+  // the sink is as before, where an added token may spell an id otherwise. O(bytes).
+  bool PlaceIds(std::string_view segment, std::span<const int32_t> ids, uint32_t offset, TokenSink* sink) const;
 
  private:
   uint32_t OneId(std::string_view segment) const;
   void Push(std::string_view segment, uint32_t id, Place token, uint32_t offset,
             TokenSink* sink) const;
-
-  uint32_t RunId(std::string_view spaces) const;
 
   const Model& model_;
   const bpe::Words words_;

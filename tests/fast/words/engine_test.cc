@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "base/byte_alphabet.h"
 #include "base/utf8.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
@@ -238,6 +239,25 @@ TEST(Words, FirstBytesOfAddedTokensLeaveNoRoad) {
   EXPECT_EQ(left(), 0u);
   pair.Compare("a |||IP_ADDRESS||| b || c");
   EXPECT_NE(left(), 0u);
+}
+
+// Where ids have holes, added tokens take those of pieces: here the names of two have as many characters as their bytes,
+// and each alone has not.
+TEST(Words, PlacesTokensWhoseNamesAreThoseOfAddedTokens) {
+  std::string vocab;
+  for (size_t byte = 0; byte < 256; ++byte) {
+    char name[4];
+    const std::string c(name, utf8::Encode(kByteAlphabet.chars[byte], name));
+    vocab += "\"" + (c == "\"" || c == "\\" ? "\\" + c : c) + "\":" + std::to_string(byte) + ",";
+  }
+  const std::string flags =
+      R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false})";
+  Pair pair(R"({"version":"1.0","added_tokens":[{"id":258,"content":"<x>)" + flags +
+            R"(,{"id":259,"content":"\u4e2d)" + flags +
+            R"(],"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,)"
+            R"("use_regex":true},"post_processor":null,"decoder":null,"model":{"type":"BPE","vocab":{)" +
+            vocab + R"("ab":258,"cd":259},"merges":["a b","c d"]}})");
+  for (const char* text : {"abcd", "cdab", "xab", "cdx abcd abcd"}) pair.Compare(text);
 }
 
 // RobertaProcessing, which MPNet has, trims the place of a token by what the token is called.
