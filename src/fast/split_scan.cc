@@ -44,7 +44,7 @@ SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
 bool SplitScanner::Start(std::string_view text) {
   text_ = text;
   split_ = 0;
-  for (stable_ = AreStable(text) ? text.size() : 0; stable_ < text.size();) {
+  for (stable_ = StableWords(text); stable_ < text.size();) {
     const utf8::Decoded c = utf8::DecodeInline(text, stable_);
     if (!IsStable(stable_, c)) return false;
     stable_ += c.size;
@@ -52,16 +52,18 @@ bool SplitScanner::Start(std::string_view text) {
   return true;
 }
 
-// Whether the text is valid and stable; fast, as most first bytes say all of their characters.
-bool SplitScanner::AreStable(std::string_view text) const {
+// How much of the text is surely valid and stable; fast, as most first bytes say all of their characters.
+size_t SplitScanner::StableWords(std::string_view text) const {
   uint64_t rest = 0;  // bytes of characters that go on into the next word
+  size_t stable = 0;
   for (size_t at = 0; at < text.size(); at += 64) {
+    if (rest == 0) stable = at;
     const size_t size = std::min<size_t>(64, text.size() - at);
     if (rest == 0 && utf8::SkipAscii({text.data() + at, size}, 0) == size) continue;
     LeadMasks m;
     kernels_.classify_leads(text.data() + at, size, blocks_.plain(), &m);
     const uint64_t expected = rest | m.leads << 1 | m.threes << 2 | m.fours << 3;
-    if (m.inner != expected) return false;
+    if (m.inner != expected) return stable;
     rest = m.leads >> 63 | m.threes >> 62 | m.fours >> 61;
     for (uint64_t ask = m.leads & ~m.plain; ask != 0; ask &= ask - 1) {
       const size_t lead = at + static_cast<size_t>(std::countr_zero(ask));
@@ -70,10 +72,10 @@ bool SplitScanner::AreStable(std::string_view text) const {
         const bool known = c.valid && (c.code_point & 0xf800) != 0xd800;
         if (known && IsStable(lead, {c.code_point, c.size, true})) continue;
       }
-      if (!IsStable(lead, utf8::DecodeInline(text, lead))) return false;
+      if (!IsStable(lead, utf8::DecodeInline(text, lead))) return stable;
     }
   }
-  return rest == 0;
+  return rest == 0 ? text.size() : stable;
 }
 
 uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, size_t* end) {

@@ -36,7 +36,7 @@ class SplitScanner {
  private:
   uint32_t NextParts(size_t* at, size_t stop, const Segments& segments);
   uint32_t NextBlock(size_t* at, size_t stop, const Segments& segments);
-  bool AreStable(std::string_view text) const;
+  size_t StableWords(std::string_view text) const;
   size_t SplitEnd(size_t at) const;
   size_t PartEnd(size_t at, size_t end) const;
   bool IsStable(size_t at, const utf8::Decoded& c) const;
