@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "builder/unicode/unicode_tables.h"
 #include "normalize/filters.h"
 #include "normalize/precompiled.h"
 #include "unicode/properties.h"
@@ -32,13 +33,12 @@ void ForEachCharacter(F f) {
     if (cp < 0xd800 || cp >= 0xe000) f(cp);
   }
 }
-// The same without planes 4 to 13, which Unicode has left empty so far: no property of a character
-// and no mapping is there (UnicodeData.txt).
+// The same without what is unassigned.
 template <class F>
 void ForEachAssigned(F f) {
-  for (char32_t cp = 0; cp < 0x110000; cp = cp == 0x3ffff ? 0xe0000 : cp + 1) {
-    if (cp < 0xd800 || cp >= 0xe000) f(cp);
-  }
+  ForEachCharacter([&](char32_t cp) {
+    if (!IsUnassigned(cp)) f(cp);
+  });
 }
 
 // Tells whether a step changes characters by their Unicode properties alone.
@@ -77,18 +77,13 @@ NormalizedCharacters::NormalizedCharacters(const Model& model, const CharsmapKey
   for (auto& work : work_) work.resize(kRoom);
 }
 
-std::string_view NormalizedCharacters::Look(const Changes& changes, char32_t cp,
-                                            char (&room)[4]) const {
-  if (has_changed_[cp]) {
-    const auto found = changes.find(cp);
-    if (found != changes.end()) return found->second;
-  }
+std::string_view NormalizedCharacters::Look(const Changes& changes, char32_t cp, char (&room)[4]) {
+  if (const std::string* const found = changes.Find(cp)) return *found;
   return {room, utf8::Encode(cp, room)};
 }
 
 OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
   joins_.assign(0x110000, 0);
-  has_changed_.assign(0x110000, false);
   const auto steps = model_.normalizer;
   for (size_t k = 0; k < steps.size(); ++k) {
     const Step& step = steps[k];
@@ -125,10 +120,17 @@ bool NormalizedCharacters::PrependsSpace(const Step& step, const Pipeline& pipel
 
 bool NormalizedCharacters::Apply(const Step& step) {
   bool fits = true;
+  const bool by_unicode = IsByUnicode(step);
+  const bool decomposes = step.op == static_cast<uint32_t>(Op::kNfd) || step.op == static_cast<uint32_t>(Op::kNfkd);
+  const bool by_characters = by_unicode && (decomposes || !ReadsSeveral(step));
   const auto apply = [&](char32_t cp) {
-    if (!has_changed_[cp] && Keeps(step, cp)) return;
+    if (!IsChanged(cp) && Keeps(step, cp)) return;
     char room[4];
     const std::string_view before = Of(cp, room);
+    // Characters that a step keeps are kept beside each other too, but for marks that may be sorted.
+    bool keeps = by_characters || (by_unicode && before.empty());
+    if (keeps) ForEachIn(before, [&](char32_t c) { keeps &= Keeps(step, c) && !(decomposes && model_.ccc[c] != 0); });
+    if (keeps) return;
     normalize::Buffers buffers;
     for (int i = 0; i < 2; ++i) buffers.text[i] = {text_[i].data(), nullptr, nullptr, kRoom, 0};
     for (int i = 0; i < 3; ++i) buffers.work[i] = work_[i].data();
@@ -139,14 +141,11 @@ bool NormalizedCharacters::Apply(const Step& step) {
     in.size = static_cast<uint32_t>(before.size());
     fits = normalize::RunNormalizerStep(model_, step, &buffers) == RANKFEED_OK;
     if (buffers.in().view() == before) return;
-    changed_[cp] = buffers.in().view();
-    has_changed_[cp] = true;
+    changed_.Set(cp, buffers.in().view());
+    changed_unassigned_ |= IsUnassigned(cp);
   };
-  // A character of an empty plane that an earlier step changed may be changed further.
-  const bool changed_any = std::any_of(changed_.begin(), changed_.end(), [](const auto& of) {
-    return of.first >= 0x40000 && of.first < 0xe0000;
-  });
-  IsByUnicode(step) && !changed_any ? ForEachAssigned(apply) : ForEachCharacter(apply);
+  // What an earlier step changed may be changed further.
+  by_unicode && !changed_unassigned_ ? ForEachAssigned(apply) : ForEachCharacter(apply);
   return fits;
 }
 
@@ -155,10 +154,10 @@ bool NormalizedCharacters::Apply(const Step& step) {
 bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
   constexpr char32_t kHangul = 0xac00, kHangulEnd = 0xd7a4;
   char room[4];
-  const std::string_view c(room, utf8::Encode(cp, room));
+  const auto bytes = [&] { return std::string_view(room, utf8::Encode(cp, room)); };
   switch (image::NormalizerOp{step.op}) {
     case image::NormalizerOp::kPrecompiled:
-      return !keys_.Replaces(c);
+      return !keys_.Replaces(bytes());
     case image::NormalizerOp::kLowercase:
       return unicode::Mapping(model_, model_.lower, cp).empty();
     case image::NormalizerOp::kNfc:
@@ -172,9 +171,9 @@ bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
     case image::NormalizerOp::kStripAccents:
       return !unicode::HasProp(model_, cp, image::kCombiningMark);
     case image::NormalizerOp::kReplace:
-      return model_.text(step.a) != c;
+      return model_.text(step.a) != bytes();
     case image::NormalizerOp::kReplaceRun:
-      return !model_.text(step.a).starts_with(c);
+      return !model_.text(step.a).starts_with(bytes());
     case image::NormalizerOp::kReplaceSpaces:
       return !unicode::IsWhiteSpace(cp);
     case image::NormalizerOp::kNmt:  // between and after those it knows (normalize/filters.cc)
@@ -315,14 +314,14 @@ void NormalizedCharacters::JoinByPattern(std::string_view pattern) {
   ForEachIn(pattern, [&](char32_t c) { in_pattern.insert(c); });
   constexpr uint32_t kBoth = image::kMarkInPattern | Bases(image::kMarkInPattern);
   for (const char32_t c : in_pattern) {
-    if (!has_changed_[c]) joins_[c] |= kBoth;
+    if (!IsChanged(c)) joins_[c] |= kBoth;
   }
-  for (const auto& [cp, before] : changed_) {
+  changed_.ForEach([&](char32_t cp, std::string_view before) {
     bool joins = false;
     ForEachIn(before, [&](char32_t c) { joins |= in_pattern.contains(c); });
     if (joins) joins_[cp] |= kBoth;
     if (before.empty()) joins_[cp] |= Bases(image::kMarkInPattern);
-  }
+  });
 }
 
 // Calls f(part) for each character that a form takes one apart to, composition aside.
@@ -342,8 +341,8 @@ void NormalizedCharacters::ForEachPart(char32_t cp, bool compatible, F f) const 
 void NormalizedCharacters::JoinByForm(bool compatible, uint32_t dropped) {
   const CodePointTable<uint32_t>& table = compatible ? model_.decomp_k : model_.decomp;
   const uint32_t staying = image::kMarkReorders | (dropped != 0 ? image::kMarkInPattern : 0u);
-  ForEachCharacter([&](char32_t cp) {
-    if (!has_changed_[cp] && model_.ccc[cp] == 0 && unicode::Mapping(model_, table, cp).empty()) {
+  const auto join = [&](char32_t cp) {
+    if (!IsChanged(cp) && model_.ccc[cp] == 0 && unicode::Mapping(model_, table, cp).empty()) {
       return;
     }
     bool vanished = true, only_marks = true;
@@ -356,7 +355,8 @@ void NormalizedCharacters::JoinByForm(bool compatible, uint32_t dropped) {
       vanished = false;
     });
     if (vanished) joins_[cp] |= Bases(staying);
-  });
+  };
+  changed_unassigned_ ? ForEachCharacter(join) : ForEachAssigned(join);
 }
 
 // composing: what characters are that may compose with one before them.
@@ -395,7 +395,7 @@ bool NormalizedCharacters::JoinsLineEnds() const {
 // Whether StripAccents drops all that a normalization form may sort.
 bool NormalizedCharacters::MarksAreAccents() const {
   bool all = true;
-  ForEachCharacter([&](char32_t cp) {
+  ForEachAssigned([&](char32_t cp) {
     all &= model_.ccc[cp] == 0 || unicode::HasProp(model_, cp, image::kCombiningMark);
   });
   return all;
@@ -413,7 +413,7 @@ std::vector<uint8_t> NormalizedCharacters::Contents() const {
   for (char32_t cp = 0; cp <= 0x3000; ++cp) {
     if (unicode::IsWhiteSpace(cp)) contents[cp] = cp == ' ' ? kSpaces : kOtherWhiteSpace;
   }
-  for (const auto& [cp, text] : changed_) contents[cp] = content(text);
+  changed_.ForEach([&](char32_t cp, std::string_view text) { contents[cp] = content(text); });
   return contents;
 }
 
@@ -446,11 +446,11 @@ bool NormalizedCharacters::AddSpaceStep(const Step& step, Pipeline* pipeline) {
 // Whether white space at the ends of a text is still what it was.
 bool NormalizedCharacters::Untouched() const {
   bool untouched = true;
-  for (const auto& [cp, text] : changed_) {
+  changed_.ForEach([&](char32_t cp, std::string_view text) {
     bool white_space = unicode::IsWhiteSpace(cp) || text.empty();
     ForEachIn(text, [&](char32_t c) { white_space |= unicode::IsWhiteSpace(c); });
     untouched &= !white_space;
-  }
+  });
   return untouched;
 }
 

@@ -28,7 +28,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "builder/fast/charsmap_keys.h"
@@ -37,6 +36,35 @@
 #include "normalize/normalize.h"
 
 namespace rankfeed::builder {
+
+// The texts of characters that become another one.
+class Changes {
+ public:
+  // Null for a character that stays what it is.
+  const std::string* Find(char32_t cp) const {
+    return at_.empty() || at_[cp] == 0 ? nullptr : &texts_[at_[cp] - 1];
+  }
+  void Set(char32_t cp, std::string_view text) {
+    at_.resize(0x110000);
+    if (!text.empty() && at_[cp] > 1) {
+      texts_[at_[cp] - 1] = text;
+      return;
+    }
+    at_[cp] = text.empty() ? 1 : static_cast<uint32_t>(texts_.size()) + 1;
+    if (!text.empty()) texts_.emplace_back(text);
+  }
+  // Calls f(code point, text) for each.
+  template <class F>
+  void ForEach(F f) const {
+    for (size_t cp = 0; cp < at_.size(); ++cp) {
+      if (at_[cp] != 0) f(static_cast<char32_t>(cp), texts_[at_[cp] - 1]);
+    }
+  }
+
+ private:
+  std::vector<uint32_t> at_;  // by code point: one more than the text's place
+  std::vector<std::string> texts_ = {""};  // many characters vanish
+};
 
 class NormalizedCharacters {
  public:
@@ -49,6 +77,7 @@ class NormalizedCharacters {
 
   // What a character becomes on its own; room is where it may lie.
   std::string_view Of(char32_t cp, char (&room)[4]) const { return Look(changed_, cp, room); }
+  bool IsChanged(char32_t cp) const { return changed_.Find(cp) != nullptr; }
   // The same in front of the charsmap.
   std::string_view BeforeCharsmap(char32_t cp, char (&room)[4]) const {
     return Look(before_charsmap_, cp, room);
@@ -63,7 +92,6 @@ class NormalizedCharacters {
   bool JoinsLineEnds() const;
 
  private:
-  using Changes = std::unordered_map<char32_t, std::string>;
   // What a character consists of at some step.
   enum Content : uint8_t { kNothing = 1, kSpaces = 2, kOtherWhiteSpace = 4, kOthers = 8 };
   // A step that looks for white space, and all characters then.
@@ -73,7 +101,7 @@ class NormalizedCharacters {
     Changes changed = {};
   };
 
-  std::string_view Look(const Changes& changes, char32_t cp, char (&room)[4]) const;
+  static std::string_view Look(const Changes& changes, char32_t cp, char (&room)[4]);
   bool Keeps(const image::Step& step, char32_t cp) const;
   bool PrependsSpace(const image::Step& step, const Pipeline& pipeline) const;
   bool Apply(const image::Step& step);
@@ -101,7 +129,7 @@ class NormalizedCharacters {
   const Model& model_;
   const CharsmapKeys& keys_;
   Changes changed_, before_charsmap_;
-  std::vector<bool> has_changed_;  // by code point: it may be in one of the two
+  bool changed_unassigned_ = false;
   std::vector<uint32_t> joins_;
   std::vector<bool> joins_runs_;
   bool composed_ = false, charsmap_ = false;

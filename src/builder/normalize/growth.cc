@@ -105,7 +105,8 @@ std::vector<Decomposition> ListDecompositions(bool compat) {
   std::vector<Decomposition> list;
   icu::UnicodeString text;
   for (uint32_t cp = 0; cp < kSpan; ++cp) {
-    if (IsSurrogate(cp) || !form->getDecomposition(static_cast<UChar32>(cp), text)) continue;
+    if (IsSurrogate(cp) || IsUnassigned(cp)) continue;
+    if (!form->getDecomposition(static_cast<UChar32>(cp), text)) continue;
     Decomposition entry{cp, {}};
     for (int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
       entry.parts.push_back(static_cast<char32_t>(text.char32At(i)));

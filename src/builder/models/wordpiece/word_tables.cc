@@ -100,14 +100,14 @@ class WordCharacters {
   }
 
   uint32_t Meaning(char32_t cp) {
-    char room[4];
-    const std::string_view text = normalized_.Of(cp, room);
-    const bool alone = text.data() == room;  // it stays what it is
-    if (alone && !unicode::IsWhiteSpace(cp)) {
+    if (!normalized_.IsChanged(cp) && !unicode::IsWhiteSpace(cp)) {
       const bool sign = isolates_ && unicode::HasProp(model_, cp, image::kPunctuationProp);
       return (sign ? uint32_t{image::kCharSpace} : 0) | CodeOf(cp);
     }
-    std::vector<uint16_t> list = {0};
+    char room[4];
+    const std::string_view text = normalized_.Of(cp, room);
+    std::vector<uint16_t>& list = list_;
+    list.assign(1, 0);
     bool spaces = false;
     for (size_t at = 0; at < text.size();) {
       const utf8::Decoded c = utf8::Decode(text, at);
@@ -138,6 +138,7 @@ class WordCharacters {
   const bool isolates_;
   std::vector<uint32_t> info_;  // image::CharInfo by code point
   ExpansionLists expansions_;
+  std::vector<uint16_t> list_;  // of the character at hand
 };
 
 // The raw bytes that separate words, that are words of their own, and those inside of words. Empty
