@@ -23,7 +23,7 @@
 // where they forget: beside them the door is measured. The others go through the C API in memory that stays theirs, with a
 // larger cache in the rows stream and eighth.
 //
-// Rows of other vocabularies, where they are among the shared files: Qwen's and ModernBERT's beside XLM-R's on the same texts
+// Rows of other vocabularies, where they are among the shared files: three of BERT's, Qwen's and ModernBERT's beside XLM-R's on the same texts
 // (English, Chinese, twelve languages, and code and Markdown, which are files of this tree), through rankfeed_encode_batch:
 //   new       texts on an empty word cache
 //   repeated  the same again, with a cache of 4 MiB
@@ -320,8 +320,10 @@ struct Words {
 
 void TimeWords(const Options& options, nlohmann::ordered_json* report) {
   std::vector<std::unique_ptr<Words>> all;
-  for (const auto& [name, file] : {std::pair("xlmr", "xlmr.tokenizer.json"), std::pair("qwen", "bpe/qwen/tokenizer.json"),
-                                   std::pair("modernbert", "bpe/modernbert/tokenizer.json")}) {
+  for (const auto& [name, file] : {std::pair("xlmr", "xlmr.tokenizer.json"), std::pair("uncased", "wordpiece/bert-base-uncased/tokenizer.json"),
+                                   std::pair("cased", "wordpiece/bert-base-cased/tokenizer.json"),
+                                   std::pair("multilingual", "wordpiece/bert-base-multilingual-cased/tokenizer.json"),
+                                   std::pair("qwen", "bpe/qwen/tokenizer.json"), std::pair("modernbert", "bpe/modernbert/tokenizer.json")}) {
     if (std::ifstream(SharedFile(file))) all.push_back(std::make_unique<Words>(name, file));
   }
   std::vector<int32_t> ids(kMaxTextBytes);
