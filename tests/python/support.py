@@ -25,6 +25,20 @@ def needs(module, name):
     return unittest.skipIf(module is None, f"SKIPPED: the {name} wheel is not installed")
 
 
+WORD_PIECES = {"panda": ["panda"], "Bär": ["bar"], "北京": ["北", "京"], "city": ["ci", "##ty"], "Москва": ["мос", "##ква"]}
+
+
+def word_piece_folder(path):
+    """A BERT folder of a vocab.txt; the ids that it gives to the words of WORD_PIECES."""
+    os.makedirs(path)
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(piece for pieces in WORD_PIECES.values() for piece in pieces)]
+    with open(os.path.join(path, "vocab.txt"), "w", encoding="utf-8") as file:
+        file.writelines(piece + "\n" for piece in vocabulary)
+    with open(os.path.join(path, "tokenizer_config.json"), "w", encoding="utf-8") as file:
+        json.dump({"tokenizer_class": "BertTokenizer", "do_lower_case": True}, file)
+    return {word: [vocabulary.index(piece) for piece in pieces] for word, pieces in WORD_PIECES.items()}
+
+
 def _base():
     path = os.path.join(WORK, "default.tokenizer.json")
     if not os.path.exists(path):

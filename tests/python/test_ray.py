@@ -26,6 +26,7 @@ except ImportError as missing:
     sys.exit(77)
 import rankfeed
 import rankfeed.ray
+from support import WORD_PIECES, word_piece_folder
 
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets a busy machine starve the workers that are waited for
 RANKFEED = sys.argv[1]
@@ -180,6 +181,20 @@ class Test:
         except rankfeed.ray.DocumentError as problem:
             assert "\"doc 77\" and different texts" in str(problem), problem
 
+    def word_pieces(self):
+        """With the tokenizer of a BERT folder."""
+        expected = word_piece_folder(self.path("bert"))
+        words = list(WORD_PIECES)
+        texts = [" ".join(words[(i + j) % len(words)] for j in range(i % 7)) for i in range(5000)]
+        frame = datasets.Dataset.from_dict({"id": [str(i) for i in range(len(texts))], "text": texts})
+        tok = rankfeed.Tokenizer.from_pretrained(self.path("bert"))
+        made = rankfeed.ray.pretokenize(frame, self.path("bert-shards"), tok, shards=3)
+        assert (made.documents, made.made) == (len(texts), 3), made
+        corpus = rankfeed.Corpus(made.manifest, tok)
+        for i, text in enumerate(texts):
+            assert corpus[str(i)].tolist() == [id for word in text.split() for id in expected[word]], text
+        print(f"WordPiece: {made.documents} documents, {made.tokens} tokens in {made.shards} shards")
+
     def run(self):
         left = self.run_killed()
         self.run_with_losses(left)
@@ -191,6 +206,7 @@ class Test:
         self.compare()
         ray.init(address=self.cluster.address, log_to_driver=False)
         self.other_sources()
+        self.word_pieces()
 
 
 def main():

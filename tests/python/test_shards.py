@@ -4,6 +4,7 @@ pieces anyhow make the same shards, which open as one corpus; the errors of each
 The cluster itself is in test_ray.py, of the long run."""
 
 import json
+import multiprocessing
 import os
 import random
 import subprocess
@@ -15,7 +16,7 @@ import rankfeed
 import rankfeed.ray as on_ray
 from rankfeed import _core
 
-from support import MODEL, needs
+from support import MODEL, needs, word_piece_folder
 
 try:
     import pyarrow
@@ -123,6 +124,22 @@ class Shards(unittest.TestCase):
         self.assertEqual(sum(shard.made for shard in self.make(self.pieces(self.docs))), 1)
         for job in (self.job._replace(shards=1), self.job._replace(split_special_tokens=True)):
             self.assertTrue(all(shard.made for shard in self.make(self.pieces(self.docs), job)))
+
+    @needs(pyarrow, "pyarrow")
+    def test_word_piece_folder(self):
+        """In a process that gets all of it pickled, as a cluster's machines do."""
+        expected = word_piece_folder(self.path("bert"))
+        tok = rankfeed.Tokenizer.from_pretrained(self.path("bert"))
+        job = self.job._replace(config_hash=tok._model.info()["config_hash"], image_hash="of WordPiece")
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            parts = pool.starmap(on_ray._split, [(job, piece) for piece in self.pieces(self.docs, 1000)])
+            made = pool.starmap(on_ray._make, [(job, bytes(tok._model.image()), k, *[part[k] for part in parts]) for k in range(SHARDS)])
+        corpus = rankfeed.Corpus(on_ray._write_manifest(job, "manifest.json", made), tok)
+        self.assertEqual(len(corpus), len(self.rows))
+        for row in self.rows:
+            self.assertEqual(corpus[str(row["id"])].tolist(), [id for word in row["text"].split() for id in expected[word]])
+        with self.assertRaises(rankfeed.RankfeedError):
+            rankfeed.Corpus(os.path.join(self.out, "manifest.json"), self.tok)
 
     @needs(pyarrow, "pyarrow")
     def test_damaged_shard_is_made_again(self):
