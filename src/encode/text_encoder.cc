@@ -84,9 +84,11 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
     if (status != RANKFEED_OK) return status;
     const uint32_t text_from = specials() ? encoder_.around.before_count : 0;
     const uint32_t text_to = sink.count - (specials() ? encoder_.around.after_count : 0);
-    Mark(io, 0, text_from, 1, 0);
-    Mark(io, text_from, text_to, 0, 0);
-    Mark(io, text_to, sink.count, 1, 0);
+    if (io->special_tokens_mask != nullptr) {
+      Mark(io, 0, text_from, 1, 0);
+      Mark(io, text_from, text_to, 0, 0);
+      Mark(io, text_to, sink.count, 1, 0);
+    }
     if (HasUnits()) [[unlikely]] {
       const uint32_t bounds[2] = {0, sink.count};
       ToUnits({&text, 1}, sink, bounds, specials());

@@ -55,6 +55,11 @@ uint32_t SegmentScanner::NextSplits(const Segments& segments) {
   return count;
 }
 
+// Of each byte what the mask says of the one before it.
+static uint64_t OfByteBefore(uint64_t mask, uint64_t before) {
+  return mask << 1 | before >> 63;
+}
+
 // Boundaries of the block from its classes; returns how many masks they are.
 template <bool kSigns>
 [[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
@@ -82,9 +87,9 @@ template <bool kSigns>
                                                                          Before* last) const {
   const uint64_t s = classes.separator, c = classes.common;
   const uint64_t other = ~(s | c | classes.letter);
-  const uint64_t s1 = s << 1 | last->separator, c1 = c << 1 | last->common,
-                 other1 = other << 1 | last->other;
-  last->separator = s >> 63, last->common = c >> 63, last->other = other >> 63;
+  const uint64_t s1 = OfByteBefore(s, last->separator), c1 = OfByteBefore(c, last->common),
+                 other1 = OfByteBefore(other, last->other);
+  last->separator = s, last->common = c, last->other = other;
   if constexpr (kSigns) {
     uint64_t starts = ~s & (s1 | c | c1);
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
@@ -93,8 +98,8 @@ template <bool kSigns>
     }
     const uint64_t before_sign = c >> 1 | next_common << 63;
     const uint64_t empty = signs_.after_space() ? s & before_sign : 0;
-    const uint64_t empty1 = empty << 1 | last->empty;
-    last->empty = empty >> 63;
+    const uint64_t empty1 = OfByteBefore(empty, last->empty);
+    last->empty = empty;
     return {starts | empty, (~s1 & (s | starts)) | empty1, ~empty};
   }
   // Places where a segment may begin: after a separator, or between the classes.
@@ -156,9 +161,9 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
     if (!run && !line_end) empty |= uint64_t{1} << bit;
   }
   masks->starts |= empty;
-  masks->stops |= empty << 1 | before_.empty;
+  masks->stops |= OfByteBefore(empty, before_.empty);
   masks->word_starts &= ~empty;
-  before_.empty = empty >> 63;
+  before_.empty = empty;
 }
 
 // Whether the character outside the ASCII classes that begins at text_[at] (before: that ends

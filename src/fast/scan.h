@@ -84,9 +84,10 @@ class SegmentScanner {
   bool stopped() const { return stopped_; }
 
  private:
-  // Classes of the byte before, and whether it is an empty word.
+  // Of the 64 bytes before, of which only the last counts: their classes, and empty words. Before
+  // the first comes a separator.
   struct Before {
-    uint64_t separator = 1, common = 0, other = 0, empty = 0;
+    uint64_t separator = uint64_t{1} << 63, common = 0, other = 0, empty = 0;
   };
 
   uint32_t NextSplits(const Segments& segments);
