@@ -118,9 +118,9 @@ std::vector<Decomposition> ListDecompositions(bool compat) {
 
 const std::vector<Decomposition>& Decompositions(bool compat) {
   const TablesLock lock;
-  static const std::vector<Decomposition> canonical = ListDecompositions(false);
-  static const std::vector<Decomposition> compatible = ListDecompositions(true);
-  return compat ? compatible : canonical;
+  static std::vector<Decomposition> known[2];
+  if (known[compat].empty()) known[compat] = ListDecompositions(compat);
+  return known[compat];
 }
 
 // Characters that have another one as their lower case.
@@ -129,6 +129,7 @@ const std::vector<std::pair<uint32_t, uint32_t>>& LowerCase() {
   static const std::vector<std::pair<uint32_t, uint32_t>> list = [] {
     std::vector<std::pair<uint32_t, uint32_t>> found;
     for (uint32_t cp = 0; cp < kSpan; ++cp) {
+      if (IsUnassigned(cp)) continue;
       const auto lower = static_cast<uint32_t>(u_tolower(static_cast<UChar32>(cp)));
       if (lower != cp) found.emplace_back(cp, lower);
     }
