@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from . import _options
+from . import _core, _options
 
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 # Classes of transformers whose attributes are not those of PreTrainedTokenizerFast.
@@ -19,8 +19,7 @@ _ROBERTA = ("RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDToke
 _BYTES = _ROBERTA + ("GPT2Tokenizer", "Qwen2Tokenizer")
 _NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"], **dict.fromkeys(_BYTES, ["input_ids", "attention_mask"]),
           **dict.fromkeys(_BERT, ["input_ids", "token_type_ids", "attention_mask"])}
-# Classes that rebuild the normalizer of a WordPiece file, and the model types that they are taken for.
-_REBUILDING = _BERT + ("DistilBertTokenizer", "MPNetTokenizer")
+# The classes that model types are taken for.
 _CLASSES = {**dict.fromkeys(("bert", "convbert", "distilbert", "electra", "ernie", "layoutlm", "megatron-bert", "mobilebert", "nezha",
                              "nomic_bert", "squeezebert"), "BertTokenizer"), "mpnet": "MPNetTokenizer",
             **dict.fromkeys(("roberta", "roberta-prelayernorm", "bart", "data2vec-text", "ibert", "lilt", "longformer", "mra"), "RobertaTokenizer"),
@@ -159,7 +158,7 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     out.scoring = Scoring.of(model) if model else Scoring()
     kind = str(config.get("tokenizer_class") or model.get("tokenizer_class") or "").replace("Fast", "")
     kind = kind or _CLASSES.get(str(model.get("model_type")), "")
-    _note_rebuilt(file, kind, config, data)
+    _note_rebuilt(file, config)
     attributes = out.attributes
     if config.get("model_max_length") is not None:
         attributes["model_max_length"] = int(config["model_max_length"])
@@ -223,22 +222,17 @@ def _check_tokens(folder: str, config: Dict[str, Any], specials: Dict[str, Any],
                       f"look for it in texts. {advice}", stacklevel=4)
 
 
-def _note_rebuilt(file: str, kind: str, config: Dict[str, Any], data: Dict[str, Any]) -> None:
-    """A warning where AutoTokenizer of transformers 5 lowercases and the file does not, or the other way round; and for a
-    vocab.txt of which nobody says whether it is lowercased."""
+def _note_rebuilt(file: str, config: Dict[str, Any]) -> None:
+    """A warning where AutoTokenizer of transformers 5 gives some texts other ids than the file; and for a vocab.txt of which
+    nobody says whether it is lowercased."""
     if file.endswith("vocab.txt"):
         if config.get("do_lower_case") is None:
             warnings.warn(f"no do_lower_case beside {file}: it lowercases texts, as AutoTokenizer of transformers does; if it is a cased "
                           'vocabulary, from_file(path, preset="bert-cased")', stacklevel=4)
         return
-    if kind not in _REBUILDING or (data.get("model") or {}).get("max_input_chars_per_word") is None:
-        return
-    normalizer = data.get("normalizer") or {}
-    lowers = any(step.get("lowercase", step.get("type") == "Lowercase") for step in normalizer.get("normalizers", [normalizer]))
-    if lowers != bool(config.get("do_lower_case", True)):
-        warnings.warn(f"{file} is followed as it is written: it {'lowercases texts' if lowers else 'keeps capitals'}, where AutoTokenizer of "
-                      f"transformers 5, which makes a {kind} of it, {'keeps them' if lowers else 'lowercases texts'} (do_lower_case of "
-                      "tokenizer_config.json); rankfeed.hf.AutoTokenizer has those ids", stacklevel=4)
+    note = _core.rebuilt_note(file)
+    if note:
+        warnings.warn(f"{note}; or rankfeed.hf.AutoTokenizer", stacklevel=4)
 
 
 def _json(path: str, missing: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:

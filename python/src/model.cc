@@ -16,6 +16,8 @@
 #include <bit>
 #include <limits>
 
+#include "serve/folder/rebuilt.h"
+
 namespace rankfeed::python {
 namespace {
 
@@ -407,6 +409,7 @@ nb::object Decode(Model& model, Ids ids, bool skip_special_tokens, bool as_bytes
 
 void BindModel(nb::module_& module) {
   Model::KeepAcrossFork();
+  module.def("rebuilt_note", &folder::RebuiltNote, nb::arg("file"));
   module.def(
       "parity_number",
       [](const std::string& name) {

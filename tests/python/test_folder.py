@@ -31,6 +31,10 @@ PADDING = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of"
            "pad_token": "<pad>"}
 
 
+def noted_rebuilt(warned):
+    return sum("is followed as it is written" in str(w.message) for w in warned)
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()
@@ -46,6 +50,22 @@ class Case(unittest.TestCase):
 
 
 class FromPretrained(Case):
+    def test_every_file_that_transformers_rebuilds_is_noted(self):
+        metaspace = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+        words = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]}
+        self.data["normalizer"] = None
+        for kind, pre_tokenizer, differs in (("XLMRobertaTokenizer", words, 0), ("XLMRobertaTokenizer", metaspace, 1),
+                                             ("XGLMTokenizer", metaspace, 1), ("PreTrainedTokenizerFast", metaspace, 0)):
+            self.data["pre_tokenizer"] = pre_tokenizer
+            folder = self.folder(kind)
+            with self.subTest(kind=kind, differs=differs), warnings.catch_warnings(record=True) as noted:
+                warnings.simplefilter("always")
+                mine = rankfeed.Tokenizer.from_pretrained(folder)
+                self.assertEqual(noted_rebuilt(noted), differs)
+            file = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+            for text in hf_models.texts(20, 3):
+                self.assertEqual(mine.encode(text).ids, file.encode(text).ids)
+
     def same(self, folder):
         mine, theirs = rankfeed.Tokenizer.from_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
         for name in ("model_max_length", "padding_side", "truncation_side", "pad_token_id"):
@@ -178,14 +198,14 @@ class Bert(Case):
         self.assertEqual(cased.info["model"], "wordpiece")
 
     def test_both_truths(self):
-        for written, config in ((False, {}), (True, dict(do_lower_case=False)), (True, {}), (False, dict(do_lower_case=False))):
+        for written, config in ((False, {}), (True, dict(do_lower_case=False)), (True, {}), (False, dict(do_lower_case=False)),
+                                (True, dict(tokenize_chinese_chars=False)), (True, dict(strip_accents=False))):
             folder = self.bert(written=written, tokenizer_class="BertTokenizer", **config)
             theirs = transformers.AutoTokenizer.from_pretrained(folder)
             with warnings.catch_warnings(record=True) as noted:
                 warnings.simplefilter("always")
                 mine = rankfeed.Tokenizer.from_pretrained(folder)
-            differs = written != config.get("do_lower_case", True)
-            self.assertEqual([True for w in noted if "is followed as it is written" in str(w.message)], [True] * differs)
+            self.assertEqual(noted_rebuilt(noted), bool(config) != ("do_lower_case" in config) or written != config.get("do_lower_case", True))
             self.assertEqual(mine.encode("Hello").ids, tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json")).encode("Hello").ids)
             self.same(rankfeed.Tokenizer.from_transformers(theirs), theirs)
             wrapped = rankfeed.hf.wrap(transformers.AutoTokenizer.from_pretrained(folder))

@@ -2,12 +2,12 @@
 // serve/folder/rebuilt.cc: see rebuilt.h.
 #include "serve/folder/rebuilt.h"
 
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -123,12 +123,26 @@ bool Flag(const simdjson::dom::element& object, std::string_view key, bool fallb
   return object[key].get(flag) == simdjson::SUCCESS ? flag : fallback;
 }
 
+// "name(a, b)".
+std::string Call(std::string_view name, std::initializer_list<std::string_view> arguments) {
+  std::string out(name);
+  const char* before = "(";
+  for (const std::string_view argument : arguments) {
+    out.append(before).append(argument);
+    before = ", ";
+  }
+  return out + ")";
+}
+const char* Word(bool flag) {
+  return flag ? "true" : "false";
+}
+
 std::string DescribeBert(bool clean, bool cjk, bool strip, bool lower) {
-  return fmt::format("BertNormalizer({}, {}, {}, {})", clean, cjk, strip, lower);
+  return Call("BertNormalizer", {Word(clean), Word(cjk), Word(strip), Word(lower)});
 }
 
 std::string DescribeBytes(bool prefix_space, bool regex) {
-  return fmt::format("ByteLevel({}, {})", prefix_space, regex);
+  return Call("ByteLevel", {Word(prefix_space), Word(regex)});
 }
 
 std::string Describe(const simdjson::dom::element& step) {
@@ -137,8 +151,9 @@ std::string Describe(const simdjson::dom::element& step) {
     std::string_view pattern;
     if (step["pattern"]["Regex"].get(pattern) != simdjson::SUCCESS)
       pattern = Text(step["pattern"], "String");
-    if (type == "Replace") return fmt::format("Replace({} by {})", pattern, Text(step, "content"));
-    return fmt::format("Split({}, {}{})", pattern, Text(step, "behavior"), Flag(step, "invert", false) ? ", inverted" : "");
+    if (type == "Replace") return Call("Replace", {std::string(pattern) + " by " + std::string(Text(step, "content"))});
+    const char* const inverted = Flag(step, "invert", false) ? ", inverted" : "";
+    return Call("Split", {pattern, std::string(Text(step, "behavior")) + inverted});
   }
   if (type == "ByteLevel") {
     return DescribeBytes(Flag(step, "add_prefix_space", true), Flag(step, "use_regex", true));
@@ -152,15 +167,14 @@ std::string Describe(const simdjson::dom::element& step) {
   }
   if (type == "Metaspace") {
     const std::string_view scheme = Flag(step, "add_prefix_space", true) ? "always" : "never";
-    return fmt::format("Metaspace({}, {})", Text(step, "prepend_scheme", scheme),
-                       Flag(step, "split", true) ? "split" : "whole");
+    return Call("Metaspace", {Text(step, "prepend_scheme", scheme), Flag(step, "split", true) ? "split" : "whole"});
   }
   if (type == "BertNormalizer") {
     const bool lower = Flag(step, "lowercase", true);
     return DescribeBert(Flag(step, "clean_text", true), Flag(step, "handle_chinese_chars", true),
                         Flag(step, "strip_accents", lower), lower);
   }
-  return type == "Punctuation" ? fmt::format("Punctuation({})", Text(step, "behavior")) : type;
+  return type == "Punctuation" ? Call(type, {Text(step, "behavior")}) : type;
 }
 
 // The steps of a member of tokenizer.json, sequences opened, those that do nothing left out.
@@ -189,7 +203,7 @@ Steps Expand(const Steps& steps, const RebuildingClass& rebuilding,
       out.push_back(DescribeBytes(Flag(config, "add_prefix_space", false), step != "[bytes]"));
     } else if (step == "[metaspace]") {
       const char* const first = Flag(config, "legacy", false) ? "always" : "first";
-      out.push_back(fmt::format("Metaspace({}, whole)", Flag(config, "add_prefix_space", true) ? first : "never"));
+      out.push_back(Call("Metaspace", {Flag(config, "add_prefix_space", true) ? first : "never", "whole"}));
     } else if (step == "[lower]") {
       if (Flag(config, "do_lower_case", rebuilding.do_lower_case)) out.emplace_back("Lowercase");
     } else if (step == "[accents]") {
@@ -275,10 +289,10 @@ Steps NormalizerOf(const simdjson::dom::element& file) {
   uint64_t most;
   simdjson::dom::element merges;
   if (part["max_input_chars_per_word"].get(most) == simdjson::SUCCESS) {
-    steps.push_back(fmt::format("WordPiece({}, {})", Text(part, "continuing_subword_prefix"), most));
+    steps.push_back(Call("WordPiece", {Text(part, "continuing_subword_prefix"), std::to_string(most)}));
   } else if (part["merges"].get(merges) == simdjson::SUCCESS) {
-    steps.push_back(fmt::format("BPE({}bytes, {})", Flag(part, "byte_fallback", false) ? "" : "no ",
-                                Flag(part, "ignore_merges", false) ? "whole words" : "merges"));
+    steps.push_back(Call("BPE", {Flag(part, "byte_fallback", false) ? "bytes" : "no bytes",
+                                 Flag(part, "ignore_merges", false) ? "whole words" : "merges"}));
   }
   return steps;
 }
@@ -317,16 +331,14 @@ std::string RebuiltNote(const std::string& file_name) {
     return {};
   }
   const bool lowers = Lowers(normalizer);
-  return fmt::format(
-      "{} is followed as it is written, as the tokenizers library does. AutoTokenizer of transformers 5 makes a {} of it, which "
-      "has another normalizer, pre-tokenizer or setting of the model, so some texts get other ids there{}. For those ids: python "
-      "-m rankfeed compile --from-transformers {} -o IMAGE",
-      file_name, rebuilding->name,
-      lowers == Lowers(rebuilt) ? ""
-      : lowers                  ? ": it does not lowercase them"
-                                : ": it lowercases them, unless tokenizer_config.json has "
-                                  "\"do_lower_case\": false",
-      folder.empty() ? "." : folder.string());
+  const char* const capitals = lowers == Lowers(rebuilt) ? ""
+                               : lowers                  ? ": it does not lowercase them"
+                                                         : ": it lowercases them, unless tokenizer_config.json has "
+                                                           "\"do_lower_case\": false";
+  return file_name + " is followed as it is written, as the tokenizers library does. AutoTokenizer of transformers 5 makes a " +
+         std::string(rebuilding->name) + " of it, which has another normalizer, pre-tokenizer or setting of the model, so some texts " +
+         "get other ids there" + capitals + ". For those ids: python -m rankfeed compile --from-transformers " +
+         (folder.empty() ? "." : folder.string()) + " -o IMAGE";
 }
 
 }  // namespace rankfeed::folder
