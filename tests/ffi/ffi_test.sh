@@ -53,7 +53,7 @@ crate)
   "$work/prefix/bin/rankfeed" batch --vocab "$work/default.rfimg" --query "$text" --docs "$out.docs" --max-length 16 \
     --truncation longest_first --layout packed --json >"$out.json"
   python3 "$here/same_rows.py" "$out.json" "$out.rows"
-  for json in xlmr.tokenizer.json wordpiece/bert-base-uncased/tokenizer.json; do
+  for json in xlmr.tokenizer.json wordpiece/bert-base-uncased/tokenizer.json bpe/qwen/tokenizer.json; do
     json=${RANKFEED_SHARED_DATA:-}/$json
     [[ -e $json ]] || skip "no $json: the crate was not compared with the tokenizers wheel"
     "$python" "$here/rust_crate_test.py" "$crates/target/release/examples/columns" "$json"
