@@ -5,6 +5,7 @@
 // image is refused, or everything one can do with it stays within bounds. An execution is one image.
 #include <cstring>
 
+#include "builder/normalizers.h"
 #include "image/format.h"
 #include "model_file.h"
 #include "vocabulary.h"
@@ -51,12 +52,14 @@ const std::vector<Bytes>& Originals() {
       }
       add(sp_test::Serialize(model));
     }
-    static constexpr const char* kPipelines[] = {
+    std::string every = R"("normalizer":{"type":"Sequence","normalizers":[{"type":"Sequence","normalizers":[]})";
+    for (const auto& [json, steps] : builder_test::Normalizers()) every += ',' + json;
+    const std::string pipelines[] = {
         R"("normalizer":null,"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true}]},"decoder":{"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true})",
         R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFKD"},{"type":"StripAccents"},{"type":"Lowercase"},{"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]},"pre_tokenizer":{"type":"Metaspace","replacement":"\u2581","prepend_scheme":"first","split":false},"decoder":null)",
         R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Strip","strip_left":true,"strip_right":true},{"type":"Prepend","prepend":"\u2581"},{"type":"Replace","pattern":{"String":"``"},"content":"\""}]},"pre_tokenizer":{"type":"Punctuation","behavior":"Isolated"},"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"\u2581"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})",
-        R"("normalizer":{"type":"Nmt"},"pre_tokenizer":null,"decoder":null)"};
-    for (const char* pipeline : kPipelines) {
+        every + R"(]},"pre_tokenizer":null,"decoder":null)"};
+    for (const std::string& pipeline : pipelines) {
       add(std::string(
               R"({"added_tokens":[{"id":1,"content":"</s>","special":true,"normalized":false,"lstrip":true,"rstrip":false,"single_word":false},{"id":2,"content":"wor","special":false,"normalized":true,"lstrip":false,"rstrip":true,"single_word":true}],)") +
           pipeline +

@@ -87,7 +87,14 @@ def run_libfuzzer(arguments, target):
                "-max_len=8192", "-timeout=60", "-rss_limit_mb=4096", "-verbosity=1"]
     dictionary = FUZZ / "dict" / f"{target}.dict"
     if dictionary.exists():
-        command.append(f"-dict={dictionary}")
+        words = dictionary.read_text()
+        if target == "hf_json":  # and the type of every element
+            rows = (FUZZ.parent / "src" / "image" / "ops.def").read_text()
+            types = sorted(set(re.findall(r'^[A-Z_]+\(\d+, k\w+, "(\w+)"', rows, re.MULTILINE)))
+            words += "".join(f'"\\"{name}\\""\n' for name in types)
+        written = corpus.parent / f"{target}.dict"
+        written.write_text(words)
+        command.append(f"-dict={written}")
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           env=environment())
     units = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stdout)

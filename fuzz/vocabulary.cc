@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 
+#include "builder/normalizers.h"
 #include "support/base64.h"
 
 namespace rankfeed::fuzz {
@@ -102,37 +103,30 @@ std::string Replace(const std::string& from, const std::string& to) {
 }
 
 std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
-  switch (in.Below(16)) {
+  static const std::vector<builder_test::Normalizer> kEach = [] {
+    std::vector<builder_test::Normalizer> each = builder_test::Normalizers();
+    std::erase_if(each, [](const auto& of) { return of.json.find("Precompiled") != std::string::npos; });
+    return each;  // a file may have one charsmap, the one drawn below
+  }();
+  const size_t drawn = in.Below(kEach.size() + 9);
+  if (drawn >= 9) return kEach[drawn - 9].json;
+  switch (drawn) {
     case 0:
     case 1:
     case 2:
       if (!*charsmap) *charsmap = test::Base64(sp_test::MakeCharsmap(DrawRules(in)));
       return Object("Precompiled", "\"precompiled_charsmap\":\"" + **charsmap + '"');
-    case 3:
-      return Object("NFC");
-    case 4:
-      return Object("NFD");
-    case 5:
-      return Object("NFKC");
-    case 6:
-      return Object("NFKD");
-    case 7:
-      return Object("Lowercase");
-    case 8:
-      return Object("StripAccents");
-    case 9:
-      return Object("Nmt");
-    case 10: {
+    case 3: {
       const bool left = in.OneIn(2), right = in.OneIn(2);
       return Object("Strip", std::string("\"strip_left\":") + Flag(left) + ",\"strip_right\":" +
                                  Flag(right));
     }
-    case 11: {
+    case 4: {
       static const char* const kPrefixes[] = {"\u2581", " ", "a", "ab ", "\u0301"};
       return Object("Prepend", "\"prepend\":" + JsonString(in.Pick(kPrefixes)));
     }
-    case 12:
-    case 13: {
+    case 5:
+    case 6: {
       static const char* const kFrom[] = {"a", " ", "``", "oo", ",", "\u0301", "\u2581", "a b", "1", "<"};
       static const char* const kTo[] = {"", " ", "b", "\u2581", "\"", "bcd", "\uff21", "a", ","};
       std::string from = in.Pick(kFrom), to = in.Pick(kTo);
@@ -144,7 +138,7 @@ std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
       }
       return Replace(from, to);
     }
-    case 14:
+    case 7:
       return Object("Replace", std::string(R"("pattern":{"Regex":" {2,}"},"content":)") +
                                    (in.OneIn(2) ? "\"\u2581\"" : "\" \""));
     default:

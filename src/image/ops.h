@@ -28,6 +28,26 @@ enum class NormalizerOp : uint32_t {
 #define NORMALIZER(number, op, ...) op = number,
 #include "image/ops.def"
 };
+// Those of the families of normalize/filters.h and replace.h, and the others.
+enum class FilterOp : uint32_t {
+#define FILTER(number, op, ...) op = number,
+#include "image/ops.def"
+};
+enum class EditOp : uint32_t {
+#define EDIT(number, op, ...) op = number,
+#include "image/ops.def"
+};
+enum class OtherNormalizerOp : uint32_t {
+#define FILTER(...)
+#define EDIT(...)
+#define NORMALIZER(number, op, ...) op = number,
+#include "image/ops.def"
+};
+constexpr bool IsFilter(uint32_t number) {
+#define FILTER(row, ...) if (number == row) return true;
+#include "image/ops.def"
+  return false;
+}
 enum class PreTokenizerOp : uint32_t {
 #define PRE_TOKENIZER(number, op, ...) op = number,
 #include "image/ops.def"
@@ -54,19 +74,21 @@ struct OpInfo {
   const char* type;  // in tokenizer.json
   uint32_t max_arg0, max_arg1;
   bool needs_text;  // a may not be empty
+  bool alone;       // tokenizer.json has its type and nothing else
   uint8_t tables;   // OpTables
 };
 
 namespace op_columns {
 inline constexpr uint32_t kFlag = 1, kAnyNumber = 0xffffffffu;
-inline constexpr bool kNoText = false, kAnyText = false, kText = true;
+enum Text : uint8_t { kNoText, kAnyText, kText, kAlone };
 
 inline constexpr OpInfo kRows[] = {
 #define NORMALIZER(number, op, type, arg0, arg1, a, tables) \
-  {Op::op, Part::kNormalizer, type, arg0, arg1, a, tables},
+  {Op::op, Part::kNormalizer, type, arg0, arg1, a == kText, a == kAlone, tables},
 #define PRE_TOKENIZER(number, op, type, arg0, arg1, a) \
-  {Op::op, Part::kPreTokenizer, type, arg0, arg1, a, 0},
-#define DECODER(number, op, type, arg0, arg1, a) {Op::op, Part::kDecoder, type, arg0, arg1, a, 0},
+  {Op::op, Part::kPreTokenizer, type, arg0, arg1, a == kText, a == kAlone, 0},
+#define DECODER(number, op, type, arg0, arg1, a) \
+  {Op::op, Part::kDecoder, type, arg0, arg1, a == kText, a == kAlone, 0},
 #include "image/ops.def"
 };
 }  // namespace op_columns

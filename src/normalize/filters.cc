@@ -44,9 +44,7 @@ bool NmtIsSpace(char32_t c) {
          c == 0xfffd;
 }
 
-}  // namespace
-
-bool RunLowercase(const Model& model, const NormalizedText& in, NormalizedText* out) {
+bool Lowercase(const Model& model, const NormalizedText& in, NormalizedText* out) {
   return Rewrite(
       in, out, [](unsigned char byte) { return byte < 0x80 && !(byte >= 'A' && byte <= 'Z'); },
       [&](char32_t c) { return !unicode::Mapping(model, model.lower, c).empty(); },
@@ -55,33 +53,27 @@ bool RunLowercase(const Model& model, const NormalizedText& in, NormalizedText* 
       });
 }
 
-bool RunStripAccents(const Model& model, const NormalizedText& in, NormalizedText* out) {
+// Takes out the characters of a property.
+bool Drop(const Model& model, uint32_t property, const NormalizedText& in, NormalizedText* out) {
   return Rewrite(
       in, out, [](unsigned char byte) { return byte < 0x80; },
-      [&](char32_t c) { return unicode::HasProp(model, c, image::kCombiningMark); },
+      [&](char32_t c) { return unicode::HasProp(model, c, property); },
       [](Writer*, char32_t, uint32_t) {});
 }
 
-bool RunNmt(const NormalizedText& in, NormalizedText* out) {
+// Takes characters out and makes a space of others.
+template <class Removes, class IsSpace>
+bool Clean(const NormalizedText& in, NormalizedText* out, Removes removes, IsSpace is_space) {
   return Rewrite(
       in, out, [](unsigned char byte) { return byte >= 0x20 && byte < 0x7f; },
-      [](char32_t c) { return NmtRemoves(c) || NmtIsSpace(c); },
-      [](Writer* writer, char32_t c, uint32_t from) {
-        if (!NmtRemoves(c)) writer->Put(" ", from);
-      });
-}
-
-bool RunBertClean(const Model& model, const NormalizedText& in, NormalizedText* out) {
-  const auto removes = [&](char32_t c) { return unicode::HasProp(model, c, image::kBertRemoved); };
-  return Rewrite(
-      in, out, [](unsigned char byte) { return byte >= 0x20 && byte < 0x7f; },
-      [&](char32_t c) { return removes(c) || unicode::IsWhiteSpace(c); },
+      [&](char32_t c) { return removes(c) || is_space(c); },
       [&](Writer* writer, char32_t c, uint32_t from) {
         if (!removes(c)) writer->Put(" ", from);
       });
 }
 
-bool RunBertSpaceCjk(const NormalizedText& in, NormalizedText* out) {
+// BertNormalizer's handle_chinese_chars: puts a space on either side of an ideograph.
+bool BertSpaceCjk(const NormalizedText& in, NormalizedText* out) {
   return Rewrite(
       in, out, [](unsigned char byte) { return byte < 0x80; }, IsBertCjk,
       [](Writer* writer, char32_t c, uint32_t from) {
@@ -91,11 +83,21 @@ bool RunBertSpaceCjk(const NormalizedText& in, NormalizedText* out) {
       });
 }
 
-bool RunBertStripMarks(const Model& model, const NormalizedText& in, NormalizedText* out) {
-  return Rewrite(
-      in, out, [](unsigned char byte) { return byte < 0x80; },
-      [&](char32_t c) { return unicode::HasProp(model, c, image::kNonspacingMark); },
-      [](Writer*, char32_t, uint32_t) {});
+}  // namespace
+
+bool RunFilter(const Model& model, image::FilterOp op, const NormalizedText& in, NormalizedText* out) {
+  switch (op) {
+    case image::FilterOp::kLowercase: return Lowercase(model, in, out);
+    case image::FilterOp::kStripAccents: return Drop(model, image::kCombiningMark, in, out);
+    case image::FilterOp::kNmt: return Clean(in, out, NmtRemoves, NmtIsSpace);
+    case image::FilterOp::kBertClean: {  // clean_text
+      const auto removes = [&](char32_t c) { return unicode::HasProp(model, c, image::kBertRemoved); };
+      return Clean(in, out, removes, unicode::IsWhiteSpace);
+    }
+    case image::FilterOp::kBertSpaceCjk: return BertSpaceCjk(in, out);
+    case image::FilterOp::kBertStripMarks: return Drop(model, image::kNonspacingMark, in, out);
+  }
+  return false;  // image::IsFilter
 }
 
 }  // namespace rankfeed::normalize

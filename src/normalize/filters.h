@@ -2,24 +2,16 @@
 // normalize/filters.h: the normalizers that look at each character alone: case, accents, Nmt and the
 // parts of BertNormalizer.
 //
-// Each reads in (never empty) and writes out; false when out is too small. All are O(in.size).
+// RunFilter reads in (never empty) and writes out; false when out is too small. O(in.size).
 #pragma once
 
 #include "image/model.h"
+#include "image/ops.h"
 #include "normalize/normalized_text.h"
 
 namespace rankfeed::normalize {
 
-bool RunLowercase(const Model& model, const NormalizedText& in, NormalizedText* out);
-bool RunStripAccents(const Model& model, const NormalizedText& in, NormalizedText* out);
-bool RunNmt(const NormalizedText& in, NormalizedText* out);
-
-// BertNormalizer's clean_text: takes characters out and makes a space of other white space.
-bool RunBertClean(const Model& model, const NormalizedText& in, NormalizedText* out);
-// Its handle_chinese_chars: puts a space on either side of an ideograph.
-bool RunBertSpaceCjk(const NormalizedText& in, NormalizedText* out);
-// Its strip_accents, after NFD: takes nonspacing marks out.
-bool RunBertStripMarks(const Model& model, const NormalizedText& in, NormalizedText* out);
+bool RunFilter(const Model& model, image::FilterOp op, const NormalizedText& in, NormalizedText* out);
 
 // Tells whether handle_chinese_chars puts spaces around it (normalizers/bert.rs is_chinese_char).
 constexpr bool IsBertCjk(char32_t c) {

@@ -16,43 +16,16 @@ namespace {
 
 bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers,
              const NormalizedText& in, NormalizedText* out) {
-  using Op = image::NormalizerOp;
-  const std::string_view a = model.text(step.a), b = model.text(step.b);
+  using Op = image::OtherNormalizerOp;
+  if (image::IsFilter(step.op)) return RunFilter(model, image::FilterOp{step.op}, in, out);
   switch (Op{step.op}) {
-    case Op::kPrecompiled:
-      return RunPrecompiled(model, in, out);
-    case Op::kStrip:
-      return RunStrip(step.arg0 != 0, step.arg1 != 0, in, out);
-    case Op::kLowercase:
-      return RunLowercase(model, in, out);
-    case Op::kNfc:
-      return RunForm(model, {false, true}, buffers.work, in, out);
-    case Op::kNfd:
-      return RunForm(model, {false, false}, buffers.work, in, out);
-    case Op::kNfkc:
-      return RunForm(model, {true, true}, buffers.work, in, out);
-    case Op::kNfkd:
-      return RunForm(model, {true, false}, buffers.work, in, out);
-    case Op::kStripAccents:
-      return RunStripAccents(model, in, out);
-    case Op::kNmt:
-      return RunNmt(in, out);
-    case Op::kPrepend:
-      return RunPrepend(a, in, out);
-    case Op::kReplace:
-      return RunReplace(a, b, in, out);
-    case Op::kReplaceRun:
-      return RunReplaceRun(a, step.arg0, b, in, out);
-    case Op::kReplaceSpaces:
-      return RunReplaceSpaces(b, in, out);
-    case Op::kBertClean:
-      return RunBertClean(model, in, out);
-    case Op::kBertSpaceCjk:
-      return RunBertSpaceCjk(in, out);
-    case Op::kBertStripMarks:
-      return RunBertStripMarks(model, in, out);
+    case Op::kPrecompiled: return RunPrecompiled(model, in, out);
+    case Op::kNfc: return RunForm(model, {false, true}, buffers.work, in, out);
+    case Op::kNfd: return RunForm(model, {false, false}, buffers.work, in, out);
+    case Op::kNfkc: return RunForm(model, {true, true}, buffers.work, in, out);
+    case Op::kNfkd: return RunForm(model, {true, false}, buffers.work, in, out);
   }
-  return false;  // image/verify.cc: StepList admits normalizers only
+  return RunEdit(step, model.text(step.a), model.text(step.b), in, out);
 }
 
 }  // namespace

@@ -28,9 +28,7 @@ bool ReplaceEach(std::string_view content, const NormalizedText& in, NormalizedT
   return writer.ok();
 }
 
-}  // namespace
-
-bool RunStrip(bool left, bool right, const NormalizedText& in, NormalizedText* out) {
+bool Strip(bool left, bool right, const NormalizedText& in, NormalizedText* out) {
   uint32_t from = 0, to = in.size;
   while (left && from < in.size) {
     uint32_t size;
@@ -48,15 +46,15 @@ bool RunStrip(bool left, bool right, const NormalizedText& in, NormalizedText* o
   return writer.ok();
 }
 
-bool RunPrepend(std::string_view prefix, const NormalizedText& in, NormalizedText* out) {
+bool Prepend(std::string_view prefix, const NormalizedText& in, NormalizedText* out) {
   Writer writer(in, out);
   writer.Put(prefix, 0);
   writer.Copy(0, in.size);
   return writer.ok();
 }
 
-bool RunReplace(std::string_view pattern, std::string_view content, const NormalizedText& in,
-                NormalizedText* out) {
+bool Replace(std::string_view pattern, std::string_view content, const NormalizedText& in,
+             NormalizedText* out) {
   if (pattern.empty()) return false;
   return ReplaceEach(content, in, out, [&](uint32_t from, uint32_t* begin, uint32_t* end) {
     const size_t at = in.view().find(pattern, from);
@@ -67,8 +65,9 @@ bool RunReplace(std::string_view pattern, std::string_view content, const Normal
   });
 }
 
-bool RunReplaceRun(std::string_view character, uint32_t least, std::string_view content,
-                   const NormalizedText& in, NormalizedText* out) {
+// Replaces runs of at least `least` of one character.
+bool ReplaceRun(std::string_view character, uint32_t least, std::string_view content,
+                const NormalizedText& in, NormalizedText* out) {
   const auto size = static_cast<uint32_t>(character.size());
   if (size == 0) return false;
   return ReplaceEach(content, in, out, [&](uint32_t from, uint32_t* begin, uint32_t* end) {
@@ -89,7 +88,8 @@ bool RunReplaceRun(std::string_view character, uint32_t least, std::string_view 
   });
 }
 
-bool RunReplaceSpaces(std::string_view content, const NormalizedText& in, NormalizedText* out) {
+// Replaces what \s{2,}|[\n\r\t] finds.
+bool ReplaceSpaces(std::string_view content, const NormalizedText& in, NormalizedText* out) {
   return ReplaceEach(content, in, out, [&](uint32_t pos, uint32_t* begin, uint32_t* end) {
     while (pos < in.size) {
       uint32_t size;
@@ -107,6 +107,20 @@ bool RunReplaceSpaces(std::string_view content, const NormalizedText& in, Normal
     }
     return false;
   });
+}
+
+}  // namespace
+
+bool RunEdit(const image::Step& step, std::string_view a, std::string_view b, const NormalizedText& in,
+             NormalizedText* out) {
+  switch (image::EditOp{step.op}) {
+    case image::EditOp::kStrip: return Strip(step.arg0 != 0, step.arg1 != 0, in, out);
+    case image::EditOp::kPrepend: return Prepend(a, in, out);
+    case image::EditOp::kReplace: return Replace(a, b, in, out);
+    case image::EditOp::kReplaceRun: return ReplaceRun(a, step.arg0, b, in, out);
+    case image::EditOp::kReplaceSpaces: return ReplaceSpaces(b, in, out);
+  }
+  return false;  // image/verify.cc: StepList admits normalizers only
 }
 
 }  // namespace rankfeed::normalize

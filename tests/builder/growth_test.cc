@@ -11,6 +11,7 @@
 #include "builder/base/code_points.h"
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
+#include "builder/normalizers.h"
 #include "rankfeed/encode.h"
 #include "reference/sp_model_proto.h"
 #include "support/base64.h"
@@ -145,14 +146,8 @@ TEST(Growth, HuggingFacePipelines) {
                                                       {"\t", " "},
                                                       {"Z!", "one two three"},
                                                       {"\xef\xbf\xbd", " "}});
-  const std::vector<std::string> normalizers = {
+  std::vector<std::string> normalizers = {
       "null",
-      R"({"type":"NFC"})",
-      R"({"type":"NFD"})",
-      R"({"type":"NFKC"})",
-      R"({"type":"NFKD"})",
-      R"({"type":"Lowercase"})",
-      R"({"type":"Nmt"})",
       R"({"type":"Prepend","prepend":"long \u2581 prefix"})",
       Replace(R"({"String":"a"})", "xyz \\u2581"),
       Replace(R"({"String":"``"})", "abcdefgh"),
@@ -171,6 +166,7 @@ TEST(Growth, HuggingFacePipelines) {
       // The text between the two steps is longer than the texts before and after them.
       Sequence("normalizers", {Replace(R"({"String":"a"})", "\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000"),
                                R"({"type":"NFKD"})"})};
+  for (const auto& [json, steps] : builder_test::Normalizers()) normalizers.push_back(json);
   const std::vector<std::string> pre_tokenizers = {
       "null",
       kMetaspace,

@@ -8,6 +8,7 @@
 #include "builder/builder_test_util.h"
 #include "builder/byte_level.h"
 #include "builder/hf_file.h"
+#include "builder/normalizers.h"
 #include "reference/sp_model_proto.h"
 #include "split/pattern.h"
 #include "support/base64.h"
@@ -55,26 +56,7 @@ std::string Decoder(const std::string& value) {
 
 TEST(HfPipeline, Normalizers) {
   EXPECT_EQ(Normalizer("null"), "");
-  EXPECT_EQ(Normalizer(R"({"type":"Strip","strip_left":false,"strip_right":true})"),
-            "2(0,1,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"Precompiled","precompiled_charsmap":")" +
-                       test::Base64(sp_test::MakeCharsmap({{"A", "a"}})) + "\"}"),
-            "1(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"Lowercase"})"), "3(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"NFC"})"), "4(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"NFD"})"), "5(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"NFKC"})"), "6(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"NFKD"})"), "7(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"StripAccents"})"), "8(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"Nmt"})"), "9(0,0,'','')");
-  EXPECT_EQ(Normalizer(R"({"type":"Prepend","prepend":"\u2581"})"), "10(0,0,'\xe2\x96\x81','')");
-  EXPECT_EQ(Normalizer(R"({"type":"Replace","pattern":{"String":"``"},"content":"\""})"),
-            "11(0,0,'``','\"')");
-  EXPECT_EQ(Normalizer(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":"\u2581"})"),
-            "12(2,0,' ','\xe2\x96\x81')");
-  EXPECT_EQ(
-      Normalizer(R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "})"),
-      "13(0,0,'',' ')");
+  for (const auto& [json, steps] : builder_test::Normalizers()) EXPECT_EQ(Normalizer(json), steps) << json;
   const auto bert = [](const char* clean, const char* cjk, const char* strip, const char* lower) {
     return Normalizer(std::string(R"({"type":"BertNormalizer","clean_text":)") + clean +
                       R"(,"handle_chinese_chars":)" + cjk + strip + R"(,"lowercase":)" + lower + "}");

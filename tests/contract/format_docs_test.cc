@@ -3,6 +3,7 @@
 // field's offset is asserted here at compile time, and its row is looked for in the document.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +14,7 @@
 
 #include "corpus/format.h"
 #include "image/format.h"
+#include "image/ops.h"
 #include "image/sections.h"
 
 namespace {
@@ -189,6 +191,23 @@ TEST(FormatDocs, EverySectionIsDescribed) {
     described.erase(found);
   }
   for (const auto& [id, row] : described) ADD_FAILURE() << "no section: " << id << ", " << row.first;
+}
+
+// The table of elements in docs/parity.md names the type of each of image/ops.def.
+TEST(FormatDocs, EveryElementIsListed) {
+  using rankfeed::image::Part;
+  const std::string parity = Read("docs/parity.md");
+  for (const rankfeed::image::OpInfo& info : rankfeed::image::kOps) {
+    const std::string part = info.part == Part::kNormalizer     ? "\n| normalizer | "
+                             : info.part == Part::kPreTokenizer ? "\n| pre-tokenizer | "
+                                                                : "\n| decoder | ";
+    const size_t begin = parity.find(part);
+    ASSERT_NE(begin, std::string::npos) << part;
+    const std::string row = parity.substr(begin, parity.find('\n', begin + 1) - begin);
+    const std::string name = std::string(" ") + info.type;
+    EXPECT_NE(std::min(row.find(name + ","), row.find(name + " ")), std::string::npos)
+        << info.type << " is not in" << part << "of docs/parity.md";
+  }
 }
 
 }  // namespace

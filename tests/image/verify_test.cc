@@ -468,46 +468,11 @@ void AddIdCases(Cases& cases) {
       });
 }
 
-// What each element takes, written once more. EveryElementIsTried says when one is not here.
-struct StepRow {
-  SectionId section;
-  Op op;
-  uint32_t arg0, arg1;  // the greatest
-  bool text;            // a may not be empty
-};
-constexpr uint32_t kAnyNumber = 0xffffffff;
-constexpr StepRow kStepRows[] = {
-    {SectionId::kNormalizer, Op::kPrecompiled, 0, 0, false},
-    {SectionId::kNormalizer, Op::kStrip, 1, 1, false},
-    {SectionId::kNormalizer, Op::kLowercase, 0, 0, false},
-    {SectionId::kNormalizer, Op::kNfc, 0, 0, false},
-    {SectionId::kNormalizer, Op::kNfd, 0, 0, false},
-    {SectionId::kNormalizer, Op::kNfkc, 0, 0, false},
-    {SectionId::kNormalizer, Op::kNfkd, 0, 0, false},
-    {SectionId::kNormalizer, Op::kStripAccents, 0, 0, false},
-    {SectionId::kNormalizer, Op::kNmt, 0, 0, false},
-    {SectionId::kNormalizer, Op::kPrepend, 0, 0, false},
-    {SectionId::kNormalizer, Op::kReplace, 0, 0, true},
-    {SectionId::kNormalizer, Op::kReplaceRun, kAnyNumber, 0, true},
-    {SectionId::kNormalizer, Op::kReplaceSpaces, 0, 0, false},
-    {SectionId::kNormalizer, Op::kBertClean, 0, 0, false},
-    {SectionId::kNormalizer, Op::kBertSpaceCjk, 0, 0, false},
-    {SectionId::kNormalizer, Op::kBertStripMarks, 0, 0, false},
-    {SectionId::kPreTokenizer, Op::kMetaspace, 2, 1, true},
-    {SectionId::kPreTokenizer, Op::kWhitespaceSplit, 0, 0, false},
-    {SectionId::kPreTokenizer, Op::kWhitespace, 0, 0, false},
-    {SectionId::kPreTokenizer, Op::kPunctuation, 4, 0, false},
-    {SectionId::kPreTokenizer, Op::kDigits, 1, 0, false},
-    {SectionId::kPreTokenizer, Op::kSplitString, 4, 1, true},
-    {SectionId::kPreTokenizer, Op::kSplitPattern, kAnyNumber, 0, false},
-    {SectionId::kPreTokenizer, Op::kByteLevel, 1, 0, false},
-    {SectionId::kDecoder, Op::kMetaspaceDecode, 2, 0, true},
-    {SectionId::kDecoder, Op::kReplaceDecode, 0, 0, true},
-    {SectionId::kDecoder, Op::kByteFallbackDecode, 0, 0, false},
-    {SectionId::kDecoder, Op::kFuse, 0, 0, false},
-    {SectionId::kDecoder, Op::kStripDecode, kAnyNumber, kAnyNumber, true},
-    {SectionId::kDecoder, Op::kWordPieceDecode, 0, 0, false},
-    {SectionId::kDecoder, Op::kByteLevelDecode, 0, 0, false}};
+SectionId SectionOf(image::Part part) {
+  return part == image::Part::kNormalizer     ? SectionId::kNormalizer
+         : part == image::Part::kPreTokenizer ? SectionId::kPreTokenizer
+                                              : SectionId::kDecoder;
+}
 
 void AddStepCases(Cases& cases) {
   const auto add = [&](const char* rule, const char* what, SectionId section, Step step,
@@ -521,19 +486,26 @@ void AddStepCases(Cases& cases) {
   const auto step = [](Op op, uint32_t arg0 = 0, uint32_t arg1 = 0) {
     return Step{static_cast<uint32_t>(op), arg0, arg1, 0, {}, {}};
   };
-  for (const auto& [section, harmless, before, after, other] :
-       {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{17}, Op::kFuse),
-        std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{38}, Op::kNmt),
-        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{57}, Op::kDigits)}) {
+  for (const auto& [part, harmless, other] : {std::tuple(image::Part::kNormalizer, Op::kNmt, Op::kFuse),
+                                              std::tuple(image::Part::kPreTokenizer, Op::kDigits, Op::kNmt),
+                                              std::tuple(image::Part::kDecoder, Op::kFuse, Op::kDigits)}) {
+    const SectionId section = SectionOf(part);
     add("steps.size() <= 256", "257 steps", section, step(harmless), 257);
-    for (const Op bad : {before, after, other}) {
+    uint32_t first = UINT32_MAX, last = 0;
+    for (const image::OpInfo& info : image::kOps) {
+      if (info.part != part) continue;
+      first = std::min(first, static_cast<uint32_t>(info.op));
+      last = std::max(last, static_cast<uint32_t>(info.op));
+    }
+    for (const Op bad : {Op{first - 1}, Op{last + 1}, other}) {
       add("op->part == part, section", "no element of this part", section, step(bad));
     }
   }
-  for (const StepRow& row : kStepRows) {
+  constexpr uint32_t kAnyNumber = 0xffffffff;
+  for (const image::OpInfo& row : image::kOps) {
     const auto with_text = [&](const char* what, Step bad) {
-      cases.push_back({"s.arg0 <= op->max_arg0", what, kHuggingFace, row.section,
-                       [bad, section = row.section](Forged& f) {
+      cases.push_back({"s.arg0 <= op->max_arg0", what, kHuggingFace, SectionOf(row.part),
+                       [bad, section = SectionOf(row.part)](Forged& f) {
                          Step changed = bad;
                          changed.a = f.AddText("x");
                          f.Drop(section);
@@ -541,9 +513,9 @@ void AddStepCases(Cases& cases) {
                          return 0u;
                        }});
     };
-    if (row.arg0 != kAnyNumber) with_text("a first argument", step(row.op, row.arg0 + 1));
-    if (row.arg1 != kAnyNumber) with_text("a second argument", step(row.op, 0, row.arg1 + 1));
-    if (row.text) add("!op->needs_text ||", "no text to look for", row.section, step(row.op));
+    if (row.max_arg0 != kAnyNumber) with_text("a first argument", step(row.op, row.max_arg0 + 1));
+    if (row.max_arg1 != kAnyNumber) with_text("a second argument", step(row.op, 0, row.max_arg1 + 1));
+    if (row.needs_text) add("!op->needs_text ||", "no text to look for", SectionOf(row.part), step(row.op));
   }
   cases.push_back(
       {"m_.props.present()", "no properties", kHuggingFace, SectionId::kProps, [](Forged& f) {
@@ -689,23 +661,14 @@ TEST(Verify, AcceptsTheOriginals) {
   EXPECT_FALSE(Forged(ImageOf(kSegments)).Get<image::SegmentConfig>(SectionId::kSegmentConfig).empty());
 }
 
-TEST(Verify, EveryElementIsTried) {
-  std::set<Op> tried;
-  for (const StepRow& row : kStepRows) tried.insert(row.op);
-  for (const image::OpInfo& info : image::kOps) {
-    EXPECT_TRUE(tried.contains(info.op))
-        << "kStepRows lacks number " << static_cast<uint32_t>(info.op) << ", " << info.type;
-  }
-}
-
 // The greatest arguments that a row allows are accepted, in an image with all tables.
 TEST(Verify, AcceptsEveryElement) {
-  for (const StepRow& row : kStepRows) {
+  for (const image::OpInfo& row : image::kOps) {
     Forged forged(ImageOf(kHuggingFace));
-    Step step{static_cast<uint32_t>(row.op), row.arg0, row.arg1, 0, {}, {}};
-    if (row.text) step.a = forged.AddText("x");
-    forged.Drop(row.section);
-    forged.Add(row.section, step);
+    Step step{static_cast<uint32_t>(row.op), row.max_arg0, row.max_arg1, 0, {}, {}};
+    if (row.needs_text) step.a = forged.AddText("x");
+    forged.Drop(SectionOf(row.part));
+    forged.Add(SectionOf(row.part), step);
     rankfeed_error_detail detail;
     EXPECT_EQ(Open(forged.Seal(), &detail), RANKFEED_OK) << static_cast<uint32_t>(row.op);
   }

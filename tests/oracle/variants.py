@@ -11,6 +11,7 @@ import base64
 import copy
 import json
 import random
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import darts  # noqa: E402
 import spm_proto  # noqa: E402
+
+# An example of every normalizer, from the list that the tests of the builder go through.
+EXAMPLES = Path(__file__).parents[1] / "builder" / "normalizers.h"
+NORMALIZERS = [json.loads(text) for text in re.findall(r'R"\((\{"type".*?\})\)"', EXAMPLES.read_text())]
 
 
 @dataclass
@@ -304,8 +309,8 @@ def normalizers(base):
         n = parts[0] if len(parts) == 1 else seq("normalizers", list(parts))
         return assemble(base, normalizer=n, pre_tokenizer=metaspace(), decoder="metaspace")
 
-    for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt"):
-        yield f"norm_{name.lower()}", make(kind(name))
+    for i, example in enumerate(NORMALIZERS):
+        yield f"norm_{i}_{example['type'].lower()}", make(example)
     yield "norm_nfkd_accents_lower", make(kind("NFKD"), kind("StripAccents"), kind("Lowercase"))
     yield "norm_nmt_nfkc", make(kind("Nmt"), kind("NFKC"), replace_regex(" {2,}", " "))
     yield "norm_nfd_precompiled", make(kind("NFD"), p)

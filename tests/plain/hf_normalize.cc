@@ -7,6 +7,7 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "builder/unicode/unicode_delta.h"
@@ -22,6 +23,34 @@ using builder::HfPictographic;
 
 bool IsWhitespace(char32_t c) {
   return u_hasBinaryProperty(c, UCHAR_WHITE_SPACE);
+}
+
+using Json = nlohmann::json;
+
+std::string FromBase64(const std::string& text) {
+  std::string out;
+  uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    int digit;
+    if (c >= 'A' && c <= 'Z') {
+      digit = c - 'A';
+    } else if (c >= 'a' && c <= 'z') {
+      digit = c - 'a' + 26;
+    } else if (c >= '0' && c <= '9') {
+      digit = c - '0' + 52;
+    } else if (c == '+' || c == '/') {
+      digit = c == '+' ? 62 : 63;
+    } else {
+      break;
+    }
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out += static_cast<char>(bits >> count & 0xff);
+  }
+  return out;
 }
 
 template <typename Function>
@@ -279,6 +308,60 @@ std::string BertStripAccents(std::string_view text) {
     if (builder::HfNonspacingMark(static_cast<UChar32>(c))) return U"";
     return {c};
   });
+}
+
+void AppendNormalizer(const nlohmann::json& n, std::vector<std::function<std::string(const std::string&)>>* list) {
+  if (n.is_null()) return;
+  const std::string type = n.at("type");
+  const auto add = [&](auto function) { list->push_back(function); };
+  if (type == "Sequence") {
+    for (const Json& one : n.at("normalizers")) AppendNormalizer(one, list);
+  } else if (type == "Precompiled") {
+    const CharsmapRules rules(FromBase64(n.at("precompiled_charsmap")));
+    add([rules](const std::string& text) { return Precompiled(rules, text); });
+  } else if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
+    const Form form = type == "NFC"    ? Form::kNfc
+                      : type == "NFD"  ? Form::kNfd
+                      : type == "NFKC" ? Form::kNfkc
+                                       : Form::kNfkd;
+    add([form](const std::string& text) { return NormalizationForm(form, text); });
+  } else if (type == "Lowercase") {
+    add([](const std::string& text) { return Lowercase(text); });
+  } else if (type == "StripAccents") {
+    add([](const std::string& text) { return StripAccents(text); });
+  } else if (type == "Nmt") {
+    add([](const std::string& text) { return Nmt(text); });
+  } else if (type == "BertNormalizer") {
+    const bool lower = n.at("lowercase");
+    const Json strip = n.value("strip_accents", Json());
+    if (n.at("clean_text")) add([](const std::string& text) { return BertCleanText(text); });
+    if (n.at("handle_chinese_chars")) add([](const std::string& text) { return BertSpaceChinese(text); });
+    if (strip.is_null() ? lower : strip.get<bool>()) {
+      add([](const std::string& text) { return BertStripAccents(text); });
+    }
+    if (lower) add([](const std::string& text) { return Lowercase(text); });
+  } else if (type == "Strip") {
+    const bool left = n.at("strip_left"), right = n.at("strip_right");
+    add([left, right](const std::string& text) { return Strip(text, left, right); });
+  } else if (type == "Prepend") {
+    const std::string prefix = n.at("prepend");
+    add([prefix](const std::string& text) { return Prepend(text, prefix); });
+  } else if (type == "Replace") {
+    const std::string content = n.at("content");
+    const Json& pattern = n.at("pattern");
+    if (pattern.contains("String")) {
+      const std::string from = pattern["String"];
+      add([from, content](const std::string& text) { return ReplaceAll(text, from, content); });
+    } else if (pattern.at("Regex") == " {2,}") {
+      add([content](const std::string& text) { return ReplaceSpaceRuns(text, 2, content); });
+    } else if (pattern.at("Regex") == R"(\s{2,}|[\n\r\t])") {
+      add([content](const std::string& text) { return ReplaceWhitespaceRuns(text, content); });
+    } else {
+      throw std::runtime_error("reference: regular expression");
+    }
+  } else {
+    throw std::runtime_error("reference: normalizer " + type);
+  }
 }
 
 }  // namespace rankfeed::plain

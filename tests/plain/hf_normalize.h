@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,5 +44,8 @@ std::string ReplaceAll(std::string_view text, std::string_view pattern, std::str
 std::string ReplaceSpaceRuns(std::string_view text, size_t least, std::string_view content);
 // \s{2,}|[\n\r\t]
 std::string ReplaceWhitespaceRuns(std::string_view text, std::string_view content);
+
+// The steps of a normalizer of tokenizer.json. Throws std::runtime_error for one that is not known here.
+void AppendNormalizer(const nlohmann::json& n, std::vector<std::function<std::string(const std::string&)>>* list);
 
 }  // namespace rankfeed::plain

@@ -33,26 +33,13 @@ void ForEachCharacter(F f) {
     if (cp < 0xd800 || cp >= 0xe000) f(cp);
   }
 }
-// The same without what is unassigned.
+// The same without what is unassigned, of which kUnassigned is one.
+constexpr char32_t kUnassigned = 0x40000;
 template <class F>
 void ForEachAssigned(F f) {
   ForEachCharacter([&](char32_t cp) {
     if (!IsUnassigned(cp)) f(cp);
   });
-}
-
-// Tells whether a step changes characters by their Unicode properties alone.
-bool IsByUnicode(const Step& step) {
-  switch (image::NormalizerOp{step.op}) {
-    case image::NormalizerOp::kPrecompiled:
-    case image::NormalizerOp::kReplace:
-    case image::NormalizerOp::kReplaceRun:
-    case image::NormalizerOp::kStrip:
-    case image::NormalizerOp::kPrepend:
-      return false;
-    default:
-      return true;
-  }
 }
 
 // Calls f(code point) for each character of text.
@@ -98,11 +85,12 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
       return Because(step);
     }
     if (about_spaces) continue;
+    if (step.op == static_cast<uint32_t>(Op::kPrepend)) return Because(step);
     const bool precompiled = step.op == static_cast<uint32_t>(Op::kPrecompiled);
     // Each is tried on every character: published pipelines have at most six.
     if (++changing_ > kMaxChanging || (precompiled && charsmap_)) return Because(step);
     composed_ |= !precompiled;
-    if (!Join(k)) return Because(step);
+    Join(k);
     if (prepend_keys_) return {FastRoadReason::kPrependKeys};
     if (!Apply(step)) return Because(step);
     last_change_ = &step;
@@ -120,7 +108,8 @@ bool NormalizedCharacters::PrependsSpace(const Step& step, const Pipeline& pipel
 
 bool NormalizedCharacters::Apply(const Step& step) {
   bool fits = true;
-  const bool by_unicode = IsByUnicode(step);
+  // Filters and steps that read tables go by what Unicode says of characters.
+  const bool by_unicode = image::IsFilter(step.op) || image::FindOp(step.op)->tables != 0;
   const bool decomposes = step.op == static_cast<uint32_t>(Op::kNfd) || step.op == static_cast<uint32_t>(Op::kNfkd);
   const bool by_characters = by_unicode && (decomposes || !ReadsSeveral(step));
   const auto apply = [&](char32_t cp) {
@@ -144,8 +133,8 @@ bool NormalizedCharacters::Apply(const Step& step) {
     changed_.Set(cp, buffers.in().view());
     changed_unassigned_ |= IsUnassigned(cp);
   };
-  // What an earlier step changed may be changed further.
-  by_unicode && !changed_unassigned_ ? ForEachAssigned(apply) : ForEachCharacter(apply);
+  // They do the same to all that is unassigned. What an earlier step changed may be changed further.
+  by_unicode && !changed_unassigned_ && Keeps(step, kUnassigned) ? ForEachAssigned(apply) : ForEachCharacter(apply);
   return fits;
 }
 
@@ -191,76 +180,57 @@ bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
   return false;
 }
 
-// Whether a step may read several characters together.
-bool NormalizedCharacters::ReadsSeveral(const Step& step) const {
-  switch (image::NormalizerOp{step.op}) {
-    case image::NormalizerOp::kLowercase:
-    case image::NormalizerOp::kStripAccents:
-    case image::NormalizerOp::kNmt:
-    case image::NormalizerOp::kReplaceSpaces:
-    case image::NormalizerOp::kBertClean:
-    case image::NormalizerOp::kBertSpaceCjk:
-    case image::NormalizerOp::kBertStripMarks:
-    case image::NormalizerOp::kStrip:
-    case image::NormalizerOp::kPrepend:
-      return false;
-    case image::NormalizerOp::kReplace:
-      return !normalize::IsAboutSpaces(model_, step) && !IsOneCharacter(model_.text(step.a));
-    case image::NormalizerOp::kReplaceRun:
-      return !normalize::IsAboutSpaces(model_, step);
-    default:
-      return true;
+// What an EDIT finds that is of several characters; empty for one that reads each character alone, or is
+// about white space, which SettleSpaces sees to.
+std::string_view NormalizedCharacters::Pattern(const Step& step) const {
+  const std::string_view a = model_.text(step.a);
+  switch (image::EditOp{step.op}) {
+    case image::EditOp::kReplace: return IsOneCharacter(a) ? "" : a;
+    case image::EditOp::kReplaceRun: return a;
+    case image::EditOp::kReplaceSpaces:
+    case image::EditOp::kStrip:
+    case image::EditOp::kPrepend: break;
   }
+  return {};
 }
 
-// Notes what the k-th step may read together. False for steps that texts cannot be cut for.
-bool NormalizedCharacters::Join(size_t k) {
+// Whether a step may read several characters together.
+bool NormalizedCharacters::ReadsSeveral(const Step& step) const {
+  const bool charsmap = step.op == static_cast<uint32_t>(Op::kPrecompiled);
+  if (charsmap || (!image::IsFilter(step.op) && image::FindOp(step.op)->tables != 0)) return true;
+  return !Pattern(step).empty() && !normalize::IsAboutSpaces(model_, step);
+}
+
+// Notes what the k-th step may read together.
+void NormalizedCharacters::Join(size_t k) {
+  using Other = image::OtherNormalizerOp;
   const Step& step = model_.normalizer[k];
   const auto later = model_.normalizer.subspan(k + 1);
-  const std::string_view a = model_.text(step.a);
-  switch (image::NormalizerOp{step.op}) {
-    case image::NormalizerOp::kPrecompiled:
-      JoinByCharsmap();
-      return true;
-    case image::NormalizerOp::kNfc:
-    case image::NormalizerOp::kNfkc:
+  if (image::IsFilter(step.op)) return;
+  switch (Other{step.op}) {
+    case Other::kPrecompiled:
+      return JoinByCharsmap();
+    case Other::kNfc:
+    case Other::kNfkc:
       JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc), 0);
       JoinByComposition(step.op == static_cast<uint32_t>(Op::kNfkc),
                         std::any_of(later.begin(), later.end(),
                                     [&](const Step& of) { return ReadsSeveral(of); })
                             ? image::kCharGeneralPath
                             : image::kMarkReorders);
-      return true;
-    case image::NormalizerOp::kNfd:
-    case image::NormalizerOp::kNfkd: {
+      return;
+    case Other::kNfd:
+    case Other::kNfkd: {
       const bool stripped =
           !later.empty() && later.front().op == static_cast<uint32_t>(Op::kStripAccents);
-      if (stripped && MarksAreAccents()) return true;
+      if (stripped && MarksAreAccents()) return;
       const bool strips = !later.empty() &&
                           later.front().op == static_cast<uint32_t>(Op::kBertStripMarks);
-      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd),
-                 strips ? uint32_t{image::kNonspacingMark} : 0);
-      return true;
+      return JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd),
+                        strips ? uint32_t{image::kNonspacingMark} : 0);
     }
-    case image::NormalizerOp::kReplace:
-      if (!IsOneCharacter(a)) JoinByPattern(a);
-      return true;
-    case image::NormalizerOp::kReplaceRun:
-      JoinByPattern(a);
-      return true;
-    case image::NormalizerOp::kLowercase:
-    case image::NormalizerOp::kStripAccents:
-    case image::NormalizerOp::kNmt:
-    case image::NormalizerOp::kReplaceSpaces:  // SettleSpaces
-    case image::NormalizerOp::kBertClean:
-    case image::NormalizerOp::kBertSpaceCjk:
-    case image::NormalizerOp::kBertStripMarks:
-    case image::NormalizerOp::kStrip:
-      return true;
-    case image::NormalizerOp::kPrepend:
-      return false;
   }
-  return false;
+  if (const std::string_view pattern = Pattern(step); !pattern.empty()) JoinByPattern(pattern);
 }
 
 void NormalizedCharacters::JoinByCharsmap() {

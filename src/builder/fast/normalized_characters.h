@@ -105,7 +105,8 @@ class NormalizedCharacters {
   bool Keeps(const image::Step& step, char32_t cp) const;
   bool PrependsSpace(const image::Step& step, const Pipeline& pipeline) const;
   bool Apply(const image::Step& step);
-  bool Join(size_t k);
+  std::string_view Pattern(const image::Step& step) const;
+  void Join(size_t k);
   bool ReadsSeveral(const image::Step& step) const;
   void JoinByCharsmap();
   void JoinByPattern(std::string_view pattern);

@@ -44,6 +44,16 @@ StepSpec Step(Op op, uint32_t arg0 = 0, uint32_t arg1 = 0) {
   return step;
 }
 
+// Appends an element that has nothing but its type (image::OpInfo::alone). False if it is none of those.
+bool AppendAlone(image::Part part, const std::string& type, std::vector<StepSpec>* steps) {
+  for (const image::OpInfo& info : image::kOps) {
+    if (!info.alone || info.part != part || info.type != type) continue;
+    steps->push_back(Step(info.op));
+    return true;
+  }
+  return false;
+}
+
 // {"String": s} or {"Regex": r}, as a kReplace, kReplaceRun or kReplaceSpaces step.
 StepSpec ReadPattern(const Json& pattern) {
   if (const auto text = pattern.Find("String")) {
@@ -274,23 +284,9 @@ void AppendNormalizer(const Json& value, size_t* count, std::vector<StepSpec>* s
     StepSpec step = Step(Op::kPrepend);
     step.a = value.At("prepend").ShortString("a prefix");
     steps->push_back(std::move(step));
-  } else if (type == "Lowercase") {
-    steps->push_back(Step(Op::kLowercase));
-  } else if (type == "NFC") {
-    steps->push_back(Step(Op::kNfc));
-  } else if (type == "NFD") {
-    steps->push_back(Step(Op::kNfd));
-  } else if (type == "NFKC") {
-    steps->push_back(Step(Op::kNfkc));
-  } else if (type == "NFKD") {
-    steps->push_back(Step(Op::kNfkd));
-  } else if (type == "StripAccents") {
-    steps->push_back(Step(Op::kStripAccents));
-  } else if (type == "Nmt") {
-    steps->push_back(Step(Op::kNmt));
   } else if (type == "BertNormalizer") {
     BertNormalizer(value, steps);
-  } else {
+  } else if (!AppendAlone(image::Part::kNormalizer, type, steps)) {
     Unsupported(value, type);
   }
 }
@@ -329,13 +325,9 @@ void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>*
     value.Fail(RANKFEED_E_UNSUPPORTED, "stands after ByteLevel, which must be the last");
   } else if (type == "Metaspace") {
     steps->push_back(ReadMetaspace(value, Op::kMetaspace));
-  } else if (type == "WhitespaceSplit") {
-    steps->push_back(Step(Op::kWhitespaceSplit));
   } else if (type == "BertPreTokenizer") {  // pre_tokenizers/bert.rs
     steps->push_back(Step(Op::kWhitespaceSplit));
     steps->push_back(Step(Op::kPunctuation, image::kIsolated));
-  } else if (type == "Whitespace") {
-    steps->push_back(Step(Op::kWhitespace));
   } else if (type == "Punctuation") {
     const auto behavior = value.Find("behavior");
     steps->push_back(Step(Op::kPunctuation, behavior ? ReadBehavior(*behavior) : image::kIsolated));
@@ -352,7 +344,7 @@ void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>*
     if (value.BoolOr("use_regex", true)) steps->push_back(Step(Op::kSplitPattern, split::kGpt2Knobs));
   } else if (type == "Split") {
     steps->push_back(ReadSplit(value));
-  } else {
+  } else if (!AppendAlone(image::Part::kPreTokenizer, type, steps)) {
     Unsupported(value, type);
   }
 }
@@ -377,8 +369,6 @@ void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* step
     step.op = Op::kReplaceDecode;
     step.b = value.At("content").ShortString("a replacement");
     steps->push_back(std::move(step));
-  } else if (type == "ByteFallback") {
-    steps->push_back(Step(Op::kByteFallbackDecode));
   } else if (type == "ByteLevel") {
     if (!steps->empty()) {
       value.Fail(RANKFEED_E_UNSUPPORTED, "is supported as the first decoder of a sequence");
@@ -386,15 +376,13 @@ void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* step
     value.At("add_prefix_space").Bool();  // required there too, and not used
     value.At("trim_offsets").Bool();
     steps->push_back(Step(Op::kByteLevelDecode));
-  } else if (type == "Fuse") {
-    steps->push_back(Step(Op::kFuse));
   } else if (type == "WordPiece") {
     WordPieceDecoder(value, steps);
   } else if (type == "Strip") {
     StepSpec step = Step(Op::kStripDecode, value.At("start").U32(), value.At("stop").U32());
     step.a = value.At("content").Char();
     steps->push_back(std::move(step));
-  } else {
+  } else if (!AppendAlone(image::Part::kDecoder, type, steps)) {
     Unsupported(value, type);
   }
 }
