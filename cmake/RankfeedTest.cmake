@@ -18,6 +18,20 @@ function(rankfeed_long slice)
   endforeach()
 endfunction()
 
+# What nearly every test includes, read once. By gcc only: what clang makes of it differs from clone to clone, so that no
+# compiler cache knows the tests of another. A program, since its position-independence has to be that of the tests.
+set(rankfeed_precompiles OFF)
+if(RANKFEED_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT RANKFEED_SANITIZE)
+  set(rankfeed_precompiles ON)
+  set(headers_main ${PROJECT_BINARY_DIR}/rankfeed_test_headers.cc)
+  file(CONFIGURE OUTPUT ${headers_main} CONTENT "int main() {}\n" @ONLY)
+  add_executable(rankfeed_test_headers EXCLUDE_FROM_ALL ${headers_main})
+  target_link_libraries(rankfeed_test_headers PRIVATE rankfeed_flags GTest::gtest)
+  target_compile_options(rankfeed_test_headers PRIVATE -O0)
+  target_precompile_headers(rankfeed_test_headers PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <cstdint>
+    <cstring> <filesystem> <fstream> <functional> <map> <memory> <random> <string> <string_view> <thread> <vector>)
+endif()
+
 function(rankfeed_add_test name)
   cmake_parse_arguments(arg "OPTIMIZED" "TIMEOUT;COST" "LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
@@ -28,6 +42,9 @@ function(rankfeed_add_test name)
   # What a test itself does is little beside what it calls; without optimization it compiles in half the time.
   if(NOT arg_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O0)
+    if(rankfeed_precompiles)
+      target_precompile_headers(${name} REUSE_FROM rankfeed_test_headers)
+    endif()
   endif()
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
@@ -54,4 +71,13 @@ function(rankfeed_add_sweeps)
   foreach(name IN LISTS ARGN)
     rankfeed_add_long(${name}_sweep_long_test sweep RANKFEED_SWEEP=1 ${name}_test)
   endforeach()
+endfunction()
+
+# rankfeed_release_only(TEST CASES...): with sanitizers TEST runs without these, which other tests make unnecessary there
+# (docs/tests.md names them).
+function(rankfeed_release_only name)
+  if(RANKFEED_SANITIZE AND TEST ${name})
+    list(JOIN ARGN ":" cases)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-${cases}")
+  endif()
 endfunction()

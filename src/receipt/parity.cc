@@ -35,10 +35,10 @@ const std::vector<Pool>& Classes() {
 void Compare(Engine& engine, Engine& reference, const std::vector<std::string_view>& texts,
              ParityPart* part) {
   EncodedTexts got, expected;
-  constexpr size_t kTextsAtOnce = 64;
-  for (size_t from = 0; from < texts.size(); from += kTextsAtOnce) {
+  constexpr size_t kTextsPerCall = 64;
+  for (size_t from = 0; from < texts.size(); from += kTextsPerCall) {
     const std::span<const std::string_view> some(texts.data() + from,
-                                                 std::min(kTextsAtOnce, texts.size() - from));
+                                                 std::min(kTextsPerCall, texts.size() - from));
     size_t bytes = 64;
     for (const std::string_view text : some) bytes += 4 * text.size() + 16;
     got.Reserve(some.size(), bytes);
