@@ -42,7 +42,7 @@ inline size_t Scaled(size_t repetitions, size_t part) {
 
 // The same of one that has as many for each of many forms: a twentieth in every run, all in the long suite.
 inline size_t Sampled(size_t repetitions) {
-  return std::max<size_t>(repetitions / (kSanitized ? 100 : SweepsAll() ? 1 : 20), 1);
+  return std::max<size_t>(repetitions / (kSanitized ? 200 : SweepsAll() ? 1 : 20), 1);
 }
 
 }  // namespace rankfeed
