@@ -53,8 +53,7 @@ bool Lowercase(const Model& model, const NormalizedText& in, NormalizedText* out
       });
 }
 
-// Takes out the characters of a property.
-bool Drop(const Model& model, uint32_t property, const NormalizedText& in, NormalizedText* out) {
+bool DropProperty(const Model& model, uint32_t property, const NormalizedText& in, NormalizedText* out) {
   return Rewrite(
       in, out, [](unsigned char byte) { return byte < 0x80; },
       [&](char32_t c) { return unicode::HasProp(model, c, property); },
@@ -88,14 +87,12 @@ bool BertSpaceCjk(const NormalizedText& in, NormalizedText* out) {
 bool RunFilter(const Model& model, image::FilterOp op, const NormalizedText& in, NormalizedText* out) {
   switch (op) {
     case image::FilterOp::kLowercase: return Lowercase(model, in, out);
-    case image::FilterOp::kStripAccents: return Drop(model, image::kCombiningMark, in, out);
+    case image::FilterOp::kStripAccents: return DropProperty(model, image::kCombiningMark, in, out);
     case image::FilterOp::kNmt: return Clean(in, out, NmtRemoves, NmtIsSpace);
-    case image::FilterOp::kBertClean: {  // clean_text
-      const auto removes = [&](char32_t c) { return unicode::HasProp(model, c, image::kBertRemoved); };
-      return Clean(in, out, removes, unicode::IsWhiteSpace);
-    }
+    case image::FilterOp::kBertClean:
+      return Clean(in, out, [&](char32_t c) { return unicode::HasProp(model, c, image::kBertRemoved); }, unicode::IsWhiteSpace);
     case image::FilterOp::kBertSpaceCjk: return BertSpaceCjk(in, out);
-    case image::FilterOp::kBertStripMarks: return Drop(model, image::kNonspacingMark, in, out);
+    case image::FilterOp::kBertStripMarks: return DropProperty(model, image::kNonspacingMark, in, out);
   }
   return false;  // image::IsFilter
 }
