@@ -34,7 +34,7 @@ struct BoundaryMasks {
 struct SplitMasks {
   uint64_t letters, digits, spaces, blanks, newlines, apostrophes;
   uint64_t beyond_ascii;
-  // Found later: bytes of a character after its first, places where characters of three bytes part,
+  // Found later: bytes of a character after its first, places between characters that no piece holds,
   // blanks of tokens, begins that classes do not show, and places that are no begins.
   uint64_t inner, parts, runs, begins, joined;
 };

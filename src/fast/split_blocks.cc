@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/utf8.h"
 #include "fast/kernels/kernels.h"
@@ -116,19 +117,17 @@ size_t SplitBlocks::LastOf(const BoundaryMasks* masks, size_t count) const {
 
 // Puts characters outside ASCII into the masks: first bytes by their classes, then the others like those.
 void SplitBlocks::AddBeyondAscii(size_t size) {
-  const uint64_t* const pairs = model_.segment.spanned_pairs.data();
-  uint64_t threes_before = 0;  // of the last three bytes of the word before
-  char32_t before = 0;         // the last character of three bytes
-  bool held = false;           // whether nothing is cut after it
+  const uint64_t uncut_firsts = model_.segment.config->uncut_firsts;
+  uint64_t ends_before = 0;  // of characters that end in the word after
+  char32_t before = 0;       // the last character that may be cut from what is beside it
   for (size_t k = 0; k < words_; ++k) {
     SplitMasks& m = masks_[k];
-    const uint64_t carried = threes_before;
-    threes_before = 0;
+    const uint64_t carried = std::exchange(ends_before, 0);
     if (m.beyond_ascii == 0) continue;
     const char* const word = text_.data() + at_ + 64 * k;
     LeadMasks of;
     kernels_.classify_leads(word, std::min<size_t>(64, size - 64 * k), plain_, &of);
-    uint64_t letters = of.plain, digits = 0, spaces = 0;
+    uint64_t letters = of.plain, digits = 0, spaces = 0, twos = 0;
     for (uint64_t leads = of.leads & ~of.plain; leads != 0; leads &= leads - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
       uint32_t bytes;
@@ -136,19 +135,20 @@ void SplitBlocks::AddBeyondAscii(size_t size) {
       letters |= (kind & kALetter) << bit;
       digits |= (kind >> 1 & 1) << bit;
       spaces |= (kind >> 2) << bit;
+      twos |= (~uncut_firsts >> (word[bit] & 0x3f) & 1) << bit;
     }
+    twos &= ~of.threes;
     const uint64_t threes = of.threes & ~of.fours;
     uint64_t apart = 0;
-    for (uint64_t leads = threes; leads != 0; leads &= leads - 1) {
+    for (uint64_t leads = threes | twos; leads != 0; leads &= leads - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
       uint32_t bytes;
       const char32_t c = utf8::DecodeValid(word + bit, &bytes);
-      apart |= uint64_t{!(held | image::Spanned(pairs, before, c))} << bit;
-      held = image::Spanned(pairs, c, image::kAnyCharacter);
+      apart |= uint64_t{!MayHold(before, c)} << bit;
       before = c;
     }
-    m.parts = apart & (threes << 3 | carried);
-    threes_before = threes >> 61;
+    m.parts = apart & (threes << 3 | twos << 2 | carried);
+    ends_before = threes >> 61 | twos >> 62;
     m.inner = of.inner;
     const auto add = [k, this](uint64_t SplitMasks::*mask, uint64_t first) {
       const uint64_t rest = masks_[k].inner;

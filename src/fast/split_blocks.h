@@ -41,6 +41,17 @@ class SplitBlocks {
   // First bytes of characters that all are letters and stable in NFC.
   const LeadSet& plain() const { return plain_; }
 
+  // Whether a word may be cut beside a character that begins so, and whether some piece may hold two such.
+  bool MayCut(char lead) const {
+    const auto byte = static_cast<uint8_t>(lead);
+    const bool uncut = plain_.Has(byte) || (model_.segment.config->uncut_firsts >> (byte & 0x3f) & 1) != 0;
+    return byte >= 0xc0 && byte < 0xf0 && (byte >= 0xe0 || !uncut);
+  }
+  bool MayHold(char32_t first, char32_t second) const {
+    const bool uncut = (model_.segment.config->uncut_lasts >> (first & 0x3f) & 1) != 0;
+    return image::Spanned(model_.segment.spanned_pairs.data(), first, second) | uncut;  // without a branch
+  }
+
   // Finds begins in text[at, stop), kMostBytes at most, where a split begins at `at`; where what comes
   // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8.
   // O(stop - at).

@@ -18,10 +18,6 @@ uint32_t KnobsOf(const Model& model) {
   return 0;
 }
 
-bool HasThreeBytes(std::string_view text, size_t at) {
-  return (static_cast<uint8_t>(text[at]) & 0xf0) == 0xe0;
-}
-
 }  // namespace
 
 SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
@@ -137,16 +133,14 @@ size_t SplitScanner::SplitEnd(size_t at) const {
 
 // The end of the first part of a split's rest [at, end).
 size_t SplitScanner::PartEnd(size_t at, size_t end) const {
-  while (at < end && !HasThreeBytes(text_, at)) ++at;
+  while (at < end && !blocks_.MayCut(text_[at])) ++at;
   if (at == end) return end;
-  const uint64_t* const pairs = model_.segment.spanned_pairs.data();
-  char32_t before = utf8::CodePointAt(text_, at);
-  for (at += 3; at < end; at += 3) {
-    if (!HasThreeBytes(text_, at)) return PartEnd(at, end);
-    const char32_t c = utf8::CodePointAt(text_, at);
-    if (!image::Spanned(pairs, before, c) && !image::Spanned(pairs, before, image::kAnyCharacter)) {
-      break;
-    }
+  uint32_t size;
+  char32_t before = utf8::DecodeValid(text_.data() + at, &size);
+  for (at += size; at < end; at += size) {
+    if (!blocks_.MayCut(text_[at])) return PartEnd(at, end);
+    const char32_t c = utf8::DecodeValid(text_.data() + at, &size);
+    if (!blocks_.MayHold(before, c)) break;
     before = c;
   }
   return at;

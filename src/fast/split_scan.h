@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // fast/split_scan.h: the segments of a byte-level BPE: the splits of its pattern in raw text, and its
 // added tokens that are runs of spaces, one after the other without gaps. A split of characters of
-// three bytes, as those of Chinese are, ends too between two that no piece holds together: merges never
-// cross such a place.
+// three bytes, as those of Chinese are, or of Greek ones ends too between two that no piece holds
+// together: merges never cross such a place.
 //
 // NFC is looked for and not done: a stretch with a character that it may change, or join to what stands
 // before it, takes the general path.

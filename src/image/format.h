@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 22;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 23;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -209,11 +209,14 @@ struct SegmentConfig {
   uint32_t span_bits;
   // kPatternSplits: runs of two to so many spaces are added tokens of normalized text; 0: none are.
   uint32_t space_run;
+  // Of kPatternSplits too, bits that say where words are not cut into parts: after characters of three
+  // bytes, by the low six bits of the last one; and beside characters of two, by those of the first.
+  uint64_t uncut_lasts, uncut_firsts;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits, or signs) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
 };
-static_assert(sizeof(SegmentConfig) == 80);
+static_assert(sizeof(SegmentConfig) == 96);
 
 // On the fast road the trie of pieces is an automaton too (Aho and Corasick, 1975). A unit of it is
 // a state, which stands for the longest stretch before a place that begins some piece. It goes on
@@ -290,10 +293,8 @@ constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
   return ((first << 16 | second) * kPairFactor) >> kPairShift;
 }
 
-// BPE: the pairs are code points of three bytes that some piece holds next to each other, also in
-// part; in the place of the second this one says that nothing is cut after the first.
-inline constexpr uint32_t kAnyCharacter = 0xffff;
-
+// BPE: the pairs are code points of two or three bytes that some piece holds next to each other, also in
+// part (SegmentConfig).
 constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
   const uint32_t bit = PairBit(first, second);
   return (pairs[bit / 64] >> bit % 64 & 1) != 0;

@@ -91,7 +91,7 @@ static_assert(offsetof(rankfeed::image::Config, id_count) == 8 &&
               offsetof(rankfeed::image::Config, continuing_prefix) == 160);
 static_assert(offsetof(rankfeed::image::SegmentConfig, cost_unit) == 16 &&
               offsetof(rankfeed::image::SegmentConfig, span_bits) == 24 &&
-              offsetof(rankfeed::image::SegmentConfig, separators) == 32);
+              offsetof(rankfeed::image::SegmentConfig, uncut_lasts) == 32 && offsetof(rankfeed::image::SegmentConfig, separators) == 48);
 static_assert(rankfeed::image::kSectionAlignment == 64 && rankfeed::image::kMaxSections == 64);
 static_assert(sizeof(rankfeed::corpus::Header) == 64 && sizeof(rankfeed::corpus::Commit) == 440);
 static_assert(sizeof(rankfeed::corpus::Level) == 24 && sizeof(rankfeed::corpus::Entry) == 16 &&

@@ -79,19 +79,15 @@ void Engine::SpellMisses(uint32_t count) {
     if (key.size() > fast::SegmentKey::kMaxBytes || kMaxIds - ids.count < kMostOfOne) continue;
     const std::string_view bytes(reinterpret_cast<const char*>(key.part) + 1, key.size());
     const uint32_t first = ids.count;
-    Outcome outcome;
-    if (merges_ != nullptr) {
-      merges_->Begin(bytes, &ids);
-    } else {
-      outcome = wordpiece_->Spell(bytes, 0, &ids);
-    }
+    const Outcome outcome = merges_ != nullptr ? merges_->Begin(bytes, &ids) : wordpiece_->Spell(bytes, 0, &ids);
     if (outcome.general || outcome.missing) {
       ids.count = first;
     } else {
       scratch_.words[word_count++] = {first, static_cast<uint16_t>(ids.count - first), i, outcome.gaps};
     }
   }
-  if (merges_ != nullptr) merges_->Merge(kernels_, scratch_.ids, scratch_.words, word_count);
+  auto* const symbols = reinterpret_cast<uint32_t*>(scratch_.ids);
+  if (merges_ != nullptr) kernels_.merge(merges_->merger(), symbols, scratch_.words, word_count);
   for (const fast::MergeWord& word : std::span(scratch_.words, word_count)) {
     if (word.count > 255) continue;
     const bool keeps = word.count <= CacheLine::kMaxIds, covers_all = word.count == 1 && !word.gaps;
@@ -177,7 +173,7 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
   const uint32_t stretch = call_.OffsetOf(run->stretch), offset = stretch + segments.begin(i);
   TokenSink& sink = call_.sink();
   if (!kPlaces && found.ids != nullptr) {
-    Copy(found.ids, found.info.count);
+    for (uint32_t k = 0; k < found.info.count; ++k) sink.Push(static_cast<uint32_t>(found.ids[k]), 0, 0);
     return RANKFEED_OK;
   }
   const std::string_view bytes = segments.Bytes(run->stretch, i);
@@ -217,10 +213,6 @@ bool Engine::AddToken(const SegmentRun& run) {
     end = std::max(begin, kept);
   }
   return call_.AddToken(*run.token, begin, end);
-}
-
-void Engine::Copy(const int32_t* ids, uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i) call_.sink().Push(static_cast<uint32_t>(ids[i]), 0, 0);
 }
 
 // A stretch, or a segment of one: bytes of the text that is being encoded.

@@ -78,7 +78,6 @@ class Engine {
   rankfeed_status EmitSegment(fast::SegmentRun* run, const fast::Segments& segments,
                               uint32_t i);
   bool AddToken(const fast::SegmentRun& run);
-  void Copy(const int32_t* ids, uint32_t count);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason);
 
   const Model& model_;

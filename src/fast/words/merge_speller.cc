@@ -17,22 +17,24 @@ uint32_t MergeSpeller::OneId(std::string_view segment) const {
   return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
 }
 
-void MergeSpeller::Begin(std::string_view segment, TokenSink* sink) const {
-  const uint32_t one = OneId(segment);
-  if (one != trie::kNoValue) return sink->Push(one, 0, 0);
-  sink->count += words_.Begin(segment, reinterpret_cast<uint32_t*>(sink->ids) + sink->count);
+Outcome MergeSpeller::Begin(std::string_view segment, TokenSink* sink) const {
+  auto* const ids = reinterpret_cast<uint32_t*>(sink->ids) + sink->count;
+  *ids = OneId(segment);
+  sink->count += *ids != trie::kNoValue ? 1 : words_.Begin(segment, ids);
+  return {};
 }
 
 Outcome MergeSpeller::Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
-  if (segment.size() > capacity_) return {.general = true};
+  if (segment.size() > scratch_.word_capacity) return {.general = true};
   if (const uint32_t one = OneId(segment); one != trie::kNoValue) {
     Push(segment, one, {0, static_cast<uint32_t>(segment.size())}, offset, sink);
     return {};
   }
   bool missing = false;
-  const uint32_t count = words_.Make(segment, symbols_, work_, &missing);
-  for (uint32_t i = 0, at = 0; i < count; at += symbols_.sizes[i++]) {
-    Push(segment, symbols_.ids[i], {at, at + symbols_.sizes[i]}, offset, sink);
+  const bpe::Symbols symbols{scratch_.lattice.value, scratch_.lattice.link};
+  const uint32_t count = words_.Make(segment, symbols, reinterpret_cast<uint64_t*>(scratch_.lattice.best), &missing);
+  for (uint32_t i = 0, at = 0; i < count; at += symbols.sizes[i++]) {
+    Push(segment, symbols.ids[i], {at, at + symbols.sizes[i]}, offset, sink);
   }
   return {.missing = missing};
 }

@@ -42,17 +42,12 @@ class MergeSpeller {
         words_(model),
         space_run_(model.segment.config.has_value() ? model.segment.config->space_run : 0),
         trims_(model.has(image::kTrimOffsets)),
-        capacity_(scratch.word_capacity),
-        symbols_{scratch.lattice.value, scratch.lattice.link},
-        work_(reinterpret_cast<uint64_t*>(scratch.lattice.best)) {}
+        scratch_(scratch) {}
 
   // Segments of a batch become ids in two steps: Begin appends the symbols of one that has a key, or its
-  // id, and Merge turns the symbols of all into ids.
-  void Begin(std::string_view segment, TokenSink* sink) const;
-  void Merge(const fast::KernelTable& kernels, int32_t* ids, fast::MergeWord* words,
-             uint32_t count) const {
-    kernels.merge(words_.merger(), reinterpret_cast<uint32_t*>(ids), words, count);
-  }
+  // id, and KernelTable::merge turns the symbols of all into ids.
+  Outcome Begin(std::string_view segment, TokenSink* sink) const;
+  const bpe::Merger& merger() const { return words_.merger(); }
   // As WordPieceSpeller. O(n log n).
   Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const;
   // Appends the ids that merges made of a segment, with their places. A byte is spelled by one character
@@ -69,9 +64,7 @@ class MergeSpeller {
   const bpe::Words words_;
   const uint32_t space_run_;
   const bool trims_;
-  const uint32_t capacity_;  // bytes
-  const bpe::Symbols symbols_;
-  uint64_t* const work_;
+  const reference::Scratch& scratch_;
 };
 
 }  // namespace rankfeed::words

@@ -67,7 +67,7 @@ struct NormalizedTokensOf {
   }
 };
 
-// This knows which characters of three bytes stand next to each other in some piece, whole or in part.
+// This knows which characters of two or three bytes stand next to each other in some piece, whole or in part.
 class Neighbours {
  public:
   Neighbours() : pairs_(image::kPairBits / 64, 0) {}
@@ -86,46 +86,62 @@ class Neighbours {
     }
   }
 
-  std::vector<uint64_t> Take() { return std::move(pairs_); }
+  // Few pieces hold two Greek letters, and words cut between these are shorter and repeat. Where many pieces
+  // hold two of a script, and of Latin letters with accents, which seldom stand beside each other, words
+  // would be as long as before.
+  void Take(image::SegmentConfig* config, std::vector<SectionData>* out) {
+    constexpr uint32_t kFew = 64, kFirstGreek = 0xce;
+    for (uint32_t lead = 0xc0; lead < 0xe0; ++lead) {
+      const bool uncut = lead < kFirstGreek || pairs_of_[lead] > kFew;
+      config->uncut_firsts |= uint64_t{uncut} << (lead & 0x3f);
+    }
+    config->uncut_lasts = uncut_lasts_;
+    out->emplace_back(SectionId::kSpannedPairs, std::move(pairs_));
+  }
 
  private:
   // Joins every two characters of which one ends with the bytes left and the other begins with right.
   // Where left and right are single bytes, these pairs are millions: then no word is cut after any
   // character that ends with left.
   void Join(std::string_view left, std::string_view right) {
-    const std::vector<uint32_t> any = {image::kAnyCharacter};
-    const bool loose = left.size() == 1 && right.size() == 1 && IsLead(right[0]);
-    const std::vector<uint32_t> seconds = loose ? any : Beginning(right);
+    if (left.size() == 1 && right.size() == 1 && IsLead(right[0])) {
+      uncut_lasts_ |= uint64_t{1} << (static_cast<uint8_t>(left[0]) & 0x3f);
+      return;
+    }
+    const std::vector<uint32_t> seconds = Beginning(right);
     for (const uint32_t first : Ending(left)) {
       for (const uint32_t second : seconds) {
         const uint32_t bit = image::PairBit(first, second);
+        pairs_of_[static_cast<uint8_t>(left[0])] += (pairs_[bit / 64] >> bit % 64 & 1) == 0;
         pairs_[bit / 64] |= uint64_t{1} << bit % 64;
       }
     }
   }
+  // The characters of two or three bytes that end with these, or are these.
   static std::vector<uint32_t> Ending(std::string_view bytes) {
     std::vector<uint32_t> found;
-    const bool whole = bytes.size() == 3 && IsLead(bytes[0]);
-    if (!whole && (bytes.size() >= 3 || !utf8::IsContinuation(bytes[0]))) return found;
+    if (IsLead(bytes[0])) return Beginning(bytes);
     uint32_t low = 0;
-    const size_t tail = std::min<size_t>(bytes.size(), 2);
-    for (const char c : bytes.substr(bytes.size() - tail)) low = low << 6 | (static_cast<uint8_t>(c) & 0x3f);
-    if (whole) return {(static_cast<uint8_t>(bytes[0]) & 0xfu) << 12 | low};
-    for (uint32_t c = low; c < 0x10000; c += uint32_t{1} << 6 * tail) found.push_back(c);
+    for (const char c : bytes) low = low << 6 | (static_cast<uint8_t>(c) & 0x3f);
+    if (!utf8::IsContinuation(bytes[0]) || bytes.size() > 2) return found;
+    for (uint32_t c = low; c < 0x10000; c += uint32_t{1} << 6 * bytes.size()) found.push_back(c);
     return found;
   }
   static std::vector<uint32_t> Beginning(std::string_view bytes) {
     std::vector<uint32_t> found;
     if (!IsLead(bytes[0])) return found;
-    uint32_t high = static_cast<uint8_t>(bytes[0]) & 0xf;
+    const uint32_t size = utf8::SizeFromLead(static_cast<uint8_t>(bytes[0]));
+    uint32_t high = static_cast<uint8_t>(bytes[0]) & (size == 2 ? 0x1f : 0xf);
     for (const char c : bytes.substr(1)) high = high << 6 | (static_cast<uint8_t>(c) & 0x3f);
-    const size_t missing = 6 * (3 - bytes.size());
+    const size_t missing = 6 * (size - bytes.size());
     for (uint32_t low = 0; low < uint32_t{1} << missing; ++low) found.push_back(high << missing | low);
     return found;
   }
-  static bool IsLead(char c) { return (static_cast<uint8_t>(c) & 0xf0) == 0xe0; }
+  static bool IsLead(char c) { return static_cast<uint8_t>(c) >= 0xc2 && static_cast<uint8_t>(c) < 0xf0; }
 
   std::vector<uint64_t> pairs_;
+  uint64_t uncut_lasts_ = 0;
+  uint32_t pairs_of_[256] = {};  // by the first byte that is known of the first character
 };
 
 }  // namespace
@@ -184,9 +200,9 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
   config.table_bits = table.bits;
   config.space_run = normalized.run_ids.empty() ? 0 : static_cast<uint32_t>(normalized.run_ids.size()) + 1;
   std::vector<SectionData> out;
+  neighbours.Take(&config, &out);
   out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
   out.emplace_back(SectionId::kSegmentTable, std::move(table.entries));
-  out.emplace_back(SectionId::kSpannedPairs, neighbours.Take());
   return out;
 }
 
