@@ -355,6 +355,27 @@ TEST(HfEncode, ReplacedAtTheBeginOfATextAroundWhatVanishes) {
   EXPECT_EQ(engine.Ids("`\u200ba"), (std::vector<int32_t>{1, 3, 0}));
 }
 
+// A letter that marks make another one of, which shares a piece with the digit or sign before it.
+TEST(HfEncode, LettersThatComposeBesideADigit) {
+  constexpr char kPieces[] = R"([["<unk>",-14],["1\u00e9",-1],["1",-5],["\u00e9",-5],["\u2581",-9],["-\u1ebf",-1],["-",-5],)"
+                             R"(["\u1ebf",-5],["1\uac01",-1],["\uac01",-5]])";
+  for (const char* const normalizer : {R"({"type":"NFC"})", R"({"type":"NFKC"})",
+                                       R"({"type":"Sequence","normalizers":[{"type":"Lowercase"},{"type":"NFC"}]})",
+                                       R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Lowercase"}]})"}) {
+    Engine engine(SmallFile(normalizer, "never", kPieces, {}));
+    for (const char* const text : {"1\u00e9", "1e\u0301"}) EXPECT_EQ(engine.Ids(text), std::vector<int32_t>{1}) << normalizer;
+    for (const char* const text : {"-\u1ebf", "-\u00ea\u0301", "-e\u0302\u0301"}) {
+      EXPECT_EQ(engine.Ids(text), std::vector<int32_t>{5}) << normalizer;
+    }
+    for (const char* const text : {"1\uac01", "1\uac00\u11a8", "1\u1100\u1161\u11a8"}) {
+      EXPECT_EQ(engine.Ids(text), std::vector<int32_t>{8}) << normalizer;
+    }
+    if (std::string_view(normalizer).find("Lowercase") == std::string_view::npos) continue;
+    EXPECT_EQ(engine.Ids("1E\u0301"), std::vector<int32_t>{1}) << normalizer;
+    EXPECT_EQ(engine.Ids("-E\u0302\u0301"), std::vector<int32_t>{5}) << normalizer;
+  }
+}
+
 // Each would take minutes if any stage were quadratic.
 TEST(HfEncode, LongTextsAreLinear) {
   constexpr size_t kBytes = 1 << 20;

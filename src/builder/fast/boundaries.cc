@@ -62,12 +62,13 @@ class Finder {
     // (fast/scan.cc); with other steps around it none is looked at so closely.
     if (pipeline.sentencepiece || normalized.composed()) never_ |= image::kCharMarks;
     composed_ = !pipeline.sentencepiece && normalized.composed();
+    if (composed_) FindComposing(model.compose);
   }
 
   // Whether a segment must not end beside the character, which is no common byte.
   bool NoBoundary(char32_t cp) const {
     const uint32_t info = characters_.info(cp);
-    return (info & never_) != 0 || Joined(cp) ||
+    return (info & never_) != 0 || Joined(cp) || composing_.contains(cp) || Becomes(cp, composing_) ||
            ((info & image::kCharExpands) != 0 ? Expansion(info & image::kCharCodeMask)
                                               : Code(info & image::kCharCodeMask));
   }
@@ -75,6 +76,37 @@ class Finder {
  private:
   // A common byte, or next to one in some piece.
   bool SharesPieces(char32_t cp) const { return Has(common_, cp) || shares_.contains(cp); }
+  // Whether one of the characters that it becomes is among these.
+  bool Becomes(char32_t cp, const std::set<char32_t>& these) const {
+    if (!composed_ || these.empty()) return false;
+    char room[4];
+    const std::string_view text = normalized_.Of(cp, room);
+    for (size_t at = 0; at < text.size();) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      if (these.contains(c.code_point)) return true;
+      at += c.size;
+    }
+    return false;
+  }
+  // Finds the characters that marks after them make another one of, which shares pieces with common bytes.
+  void FindComposing(std::span<const image::ComposePair> pairs) {
+    const auto shares = [&](char32_t c) {
+      return shares_.contains(c) || composing_.contains(c) || Becomes(c, shares_) || Becomes(c, composing_);
+    };
+    if (pairs.empty()) return;
+    constexpr char32_t kSyllables = 0xac00, kEnd = 0xd7a4, kLeads = 0x1100, kTails = 28, kOfLead = 588;
+    for (char32_t c = kSyllables; c < kEnd; ++c) {
+      if (!shares(c)) continue;
+      composing_.insert(kLeads + (c - kSyllables) / kOfLead);
+      composing_.insert(c - (c - kSyllables) % kTails);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (const image::ComposePair& pair : pairs) {
+        more |= shares(pair.composed) && composing_.insert(pair.first).second;
+      }
+    }
+  }
   // Whether it stands for one of joined_ in front of the charsmap.
   bool Joined(char32_t cp) const {
     if (!composed_) return joined_.contains(cp);
@@ -110,6 +142,7 @@ class Finder {
   // Characters that may become, with those after them, something that ends a word or shares a piece
   // with a common byte before them.
   std::set<char32_t> joined_;
+  std::set<char32_t> composing_;
   uint32_t never_ = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
 };
 
