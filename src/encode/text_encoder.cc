@@ -8,13 +8,12 @@
 #include "reference/sp_encode.h"
 
 namespace rankfeed::encode {
+
+using fast::View;
+
 namespace {
 
 constexpr uint64_t kMaxTokens = 0xffffffff;  // of a batch of texts
-
-std::string_view View(const rankfeed_text& text) {
-  return {text.data, text.size};
-}
 
 bool IsSpecial(const image::TemplateItem& item) {
   return item.kind == static_cast<uint32_t>(image::TemplateKind::kSpecial);
@@ -50,53 +49,42 @@ TextEncoder::TextEncoder(rankfeed_encoder& encoder, const rankfeed_encode_option
   if (!model_.huggingface()) frame_status_ = frame_.Apply(model_, options.sp_extra);
 }
 
-// Texts on the fast road, with what is around them.
-rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
-                                          uint32_t* ends, size_t* done) const {
-  fast::Texts all{.texts = texts, .ends = ends};
-  if (specials()) {
-    all.before = {encoder_.around.before, encoder_.around.before_count};
-    all.after = {encoder_.around.after, encoder_.around.after_count};
-  }
-  return Route(all, sink, done);
+// Texts on the fast road, with what is around them. first, last: of a text that is a part of one.
+rankfeed_status TextEncoder::EncodeAround(fast::Texts texts, bool first, bool last,
+                                          TokenSink& sink, size_t* done) const {
+  const Around& around = encoder_.around;
+  if (specials() && first) texts.before = {around.before, around.before_count};
+  if (specials() && last) texts.after = {around.after, around.after_count};
+  return Route(texts, sink, done);
 }
 
 rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
                                         reference::CarriedScore* score, TokenSink& sink) const {
   const bool goes_on = unigram::ScoreSumsOf(model_) != unigram::ScoreSums::kFloat64Words;
-  fast::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
-  const Around& around = encoder_.around;
-  if (specials() && first) all.before = {around.before, around.before_count};
-  if (specials() && last) all.after = {around.after, around.after_count};
   size_t done;
-  return Route(all, sink, &done);
+  return EncodeAround({.texts = {&part, 1}, .score = goes_on ? score : nullptr}, first, last, sink,
+                      &done);
 }
 
 rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
+  uint32_t text_from = 0, text_to = 0;
   if (io->token_type_ids == nullptr && AroundIsAll() && frame_status_ == RANKFEED_OK &&
       Blocked(sink) == RANKFEED_REASON_NONE) {
     size_t done;
-    const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
-    io->count = sink.count;
+    const rankfeed_status status = EncodeAround({.texts = {&text, 1}}, true, true, sink, &done);
     if (status != RANKFEED_OK) return status;
-    const uint32_t text_from = specials() ? encoder_.around.before_count : 0;
-    const uint32_t text_to = sink.count - (specials() ? encoder_.around.after_count : 0);
+    text_from = specials() ? encoder_.around.before_count : 0;
+    text_to = sink.count - (specials() ? encoder_.around.after_count : 0);
     if (io->special_tokens_mask != nullptr) {
       Mark(io, 0, text_from, 1, 0);
       Mark(io, text_from, text_to, 0, 0);
       Mark(io, text_to, sink.count, 1, 0);
     }
-    if (HasUnits()) [[unlikely]] {
-      const uint32_t bounds[2] = {0, sink.count};
-      ToUnits({&text, 1}, sink, bounds, specials());
-    }
-    return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
-  }
-  uint32_t text_from, text_to;
-  if (const rankfeed_status status = EncodeTemplate(View(text), sink, io, &text_from, &text_to)) {
+  } else if (const rankfeed_status status =
+                 EncodeTemplate(View(text), sink, io, &text_from, &text_to)) {
     return status;
   }
   io->count = sink.count;
@@ -113,17 +101,6 @@ void TextEncoder::ToUnits(std::string_view text, const TokenSink& sink, uint32_t
   OffsetUnits units(text, (flags_ & RANKFEED_OFFSETS_UTF16) != 0, model_.huggingface());
   units.Convert(sink.begin != nullptr ? sink.begin + from : nullptr,
                 sink.end != nullptr ? sink.end + from : nullptr, to - from);
-}
-
-// Those of several texts; text i has tokens [bounds[i], bounds[i + 1]). around: with special tokens
-// around each, which have no place in it.
-void TextEncoder::ToUnits(std::span<const rankfeed_text> texts, const TokenSink& sink,
-                          const uint32_t* bounds, bool around) const {
-  const uint32_t before = around ? encoder_.around.before_count : 0;
-  const uint32_t after = around ? encoder_.around.after_count : 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    ToUnits(View(texts[i]), sink, bounds[i] + before, bounds[i + 1] - after);
-  }
 }
 
 // One text through the template. io (nullable): columns beside those of sink. [*text_from,
@@ -191,8 +168,12 @@ rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
     size_t done = 0;
     uint32_t* const bounds = io->cu_seqlens + i;
     if (together) {
-      status = EncodeAround(admitted, sink, bounds + 1, &done);
-      ToUnits(admitted.first(done), sink, bounds, specials());
+      status = EncodeAround({.texts = admitted, .ends = bounds + 1}, true, true, sink, &done);
+      const uint32_t before = specials() ? encoder_.around.before_count : 0;
+      const uint32_t after = specials() ? encoder_.around.after_count : 0;
+      for (size_t k = 0; HasUnits() && k < done; ++k) {
+        ToUnits(View(admitted[k]), sink, bounds[k] + before, bounds[k + 1] - after);
+      }
     } else {
       status = EncodeOneByOne(admitted, sink, bounds + 1, &done);
     }

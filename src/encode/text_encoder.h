@@ -50,14 +50,12 @@ class TextEncoder {
   bool AroundIsAll() const {
     return encoder_.around.all && frame_.before_count + frame_.after_count == 0;
   }
-  rankfeed_status EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
-                               uint32_t* ends, size_t* done) const;
+  rankfeed_status EncodeAround(fast::Texts texts, bool first, bool last, TokenSink& sink,
+                               size_t* done) const;
   rankfeed_status EncodeTemplate(std::string_view text, TokenSink& sink,
                                  const rankfeed_encoding* io, uint32_t* text_from,
                                  uint32_t* text_to) const;
   void ToUnits(std::string_view text, const TokenSink& sink, uint32_t from, uint32_t to) const;
-  void ToUnits(std::span<const rankfeed_text> texts, const TokenSink& sink, const uint32_t* bounds,
-               bool around) const;
   rankfeed_status EncodeSequence(std::string_view text, TokenSink& sink) const;
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;

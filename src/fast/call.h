@@ -15,6 +15,10 @@
 
 namespace rankfeed::fast {
 
+inline std::string_view View(const rankfeed_text& text) {
+  return {text.data, text.size};
+}
+
 // The texts to encode, one after the other.
 struct Texts {
   std::span<const rankfeed_text> texts;
@@ -70,7 +74,7 @@ class Call {
   }
 
   // The text that is being encoded, and where bytes of it begin.
-  std::string_view text() const { return {texts_->texts[done_].data, texts_->texts[done_].size}; }
+  std::string_view text() const { return View(texts_->texts[done_]); }
   uint32_t OffsetOf(std::string_view bytes) const {
     return static_cast<uint32_t>(bytes.data() - text().data());
   }

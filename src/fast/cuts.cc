@@ -75,11 +75,10 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   // In front of it other white space may mean something else.
   if (at == 0 || at + 1 >= text.size() || (keeps_separator_ && text[at] != ' ')) return false;
   const size_t before = utf8::Previous(text, at);
-  const utf8::Decoded last = utf8::Decode(text, before), next = utf8::Decode(text, at + 1);
-  if (model_.bpe()) return SplitsBefore(text, at, last);
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  if (before + last.size != at || !StandsAlone(last, char_info[last.code_point]) ||
-      !StandsAlone(next, char_info[next.code_point])) {
+  if (model_.bpe()) return SplitsBefore(text, at, utf8::Decode(text, before));
+  const Character last = CharacterAt(model_.segment, text, before);
+  if (before + last.size != at || !StandsAlone(last) ||
+      !StandsAlone(CharacterAt(model_.segment, text, at + 1))) {
     return false;
   }
   if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;

@@ -14,11 +14,6 @@ namespace rankfeed::fast {
 
 using Kind = Outcome::Kind;
 
-// Whether a character of three bytes begins at text.
-static bool BeginsThree(const char* text) {
-  return (static_cast<unsigned char>(text[0]) & 0xf0) == 0xe0;
-}
-
 // Whether the character of three bytes at text is one of those from image::kFirstCjk on.
 static bool IsCjk(const char* text) {
   static_assert(image::kFirstCjk == 0x2e80);  // E2 BA 80
@@ -149,15 +144,15 @@ Outcome SpanDecoder::Full(size_t at) {
   return {Kind::kFull};
 }
 
-// CharInfo of the character that ends at a place where the segment was cut.
-uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  return tables_.char_info[utf8::CodePointAt(segment, CharacterGroups::Before(segment, at))];
+// Of the character that ends at a place where the segment was cut.
+image::CharInfo SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
+  return CharacterAt(tables_, segment, utf8::Previous(segment, at)).info;
 }
 
 // Appends the spans of the segment; resumed: from the cursor on, which Full() sets.
 Outcome SpanDecoder::DecodeLong(std::string_view segment, bool word_start, bool resumed) {
   const char* const text = segment.data();
-  if (!resumed) cursor_ = {.previous = image::kCharUnknown};  // the U+2581 before it may be
+  if (!resumed) cursor_ = {.previous = CharInfo::OfUnknown()};  // the U+2581 before it may be
   run_.Begin(!resumed, before_ == kNoByte, cursor_.spaced);
   run_.previous = cursor_.previous;
   if (room() < 2 * kCharRoom) return Full(cursor_.at);
@@ -179,16 +174,15 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool word_start, bool 
 // Appends the characters of a segment from pos on, up to the open span.
 Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos) {
   const char* const text = segment.data();
-  uint32_t& previous = run_.previous;
+  CharInfo& previous = run_.previous;
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(pos);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
-    utf8::Decoded c = {};
-    uint32_t info = 0;
+    Character c = {};
     for (;; after_special = false) {
-      if (!after_special && pos + 3 <= segment.size() && BeginsThree(text + pos)) {
+      if (!after_special && pos + 3 <= segment.size() && (text[pos] & 0xf0) == 0xe0) {
         run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
         const bool cjk = IsCjk(text + pos);
         if (!cjk) {
@@ -203,17 +197,16 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos) {
         pos = AppendAscii(segment, pos);
       }
       if (pos == segment.size() || room() < 2 * kCharRoom) {
-        c.size = info = 0;
+        c = {};
         break;
       }
-      c = utf8::DecodeInline(segment, pos);
-      info = tables_.char_info[c.code_point];
+      c = CharacterAt(tables_, segment, pos);
       if (!c.valid) break;
-      if (Follows(info, previous)) {
-        if (run_.MayCut(info)) break;
-        run_.Add(info);
-        previous = info;
-      } else if (!AppendExpansion(info, &run_)) {
+      if (c.info.Follows(previous)) {
+        if (run_.MayCut(c.info)) break;
+        run_.Add(c.info.code());
+        previous = c.info;
+      } else if (!AppendExpansion(c.info, &run_)) {
         break;
       }
       pos += c.size;
@@ -222,7 +215,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos) {
       run_.trailing_space = false;
       if (c.size == 0) continue;
     }
-    const Outcome outcome = SpecialChar(segment, c, info, &pos);
+    const Outcome outcome = SpecialChar(segment, c, &pos);
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
   }
@@ -232,22 +225,23 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos) {
 // Appends ASCII characters from `at` on that are one code each, as long as there is room, up to a
 // place to cut; returns where it stopped.
 inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
-  const uint32_t* const basic = run_.basic;
+  const CharInfo* const basic = run_.basic;
   const uint64_t* const pairs = run_.pairs;
   uint16_t* const codes = run_.codes;
   const uint32_t left = room(), cut_from = run_.open() + RunDecode::kCutFrom;
-  uint32_t size = run_.size, previous = run_.previous;
+  uint32_t size = run_.size;
+  CharInfo previous = run_.previous;
   const uint32_t limit = size + left - std::min(left, 2 * kCharRoom - 1);
   for (; at < segment.size() && size < limit; ++at) {
     const auto byte = static_cast<unsigned char>(segment[at]);
     if (byte >= 0x80) break;
-    const uint32_t info = basic[byte];
-    if (!Follows(info, previous)) break;
-    if (size >= cut_from && (info & image::kCharMarks) == 0 &&
+    const CharInfo info = basic[byte];
+    if (!info.Follows(previous)) break;
+    if (size >= cut_from && !info.IsMark() &&
         MayEndBetween(pairs, codes[size - 1], previous, info)) {
       break;
     }
-    codes[size++] = static_cast<uint16_t>(info);
+    codes[size++] = static_cast<uint16_t>(info.code());
     previous = info;
   }
   run_.size = size;
@@ -256,55 +250,47 @@ inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
 }
 
 // Whether the character at `at` is read together with the one before it, of that info.
-bool SpanDecoder::IsJoined(std::string_view segment, size_t at, uint32_t info) const {
-  const uint32_t joining = image::JoiningMarks(info);
-  if (joining == 0 || at == segment.size() || static_cast<unsigned char>(segment[at]) < 0x80) {
+bool SpanDecoder::IsJoined(std::string_view segment, size_t at, CharInfo info) const {
+  if (info.bases() == 0 || at == segment.size() || static_cast<unsigned char>(segment[at]) < 0x80) {
     return false;
   }
-  return (tables_.char_info[utf8::CodePointAt(segment, at)] & joining) != 0;
+  return CharacterAt(tables_, segment, at).info.Joins(info);
 }
 
 // Appends the character c at *at, which is more or less than one code, or after which the open
 // span ends; *at is moved on.
-Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info,
-                                 size_t* at) {
-  uint32_t& previous = run_.previous;
-  if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
+Outcome SpanDecoder::SpecialChar(std::string_view segment, const Character& c, size_t* at) {
+  const CharInfo info = c.info;
+  CharInfo& previous = run_.previous;
+  if (info.TakesGeneralPath() && !StandsApart(segment, *at, info)) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
   if ((!c.valid && !model_.huggingface()) ||
-      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0 ||
-      IsJoined(segment, *at + c.size, info)) {
+      info.NormalizesAfter(previous) || IsJoined(segment, *at + c.size, info)) {
     return Together(segment, at);
   }
   const bool begins = *at == 0;
   *at += c.size;
-  if ((info & image::kCharExpands) != 0) {
+  if (info.Expands()) {
     const std::span<const uint16_t> codes = ExpansionOf(tables_, info);
     if (leaves_nothing_ && begins && codes.empty()) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
-    previous = info | image::kCharUnknown;  // the last code may be
+    previous = info.AsUnknown();  // the last code may be
     // With a U+2581 and a closing zero for each space.
     static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
     run_.AddElements(codes);
-  } else if ((info & image::kCharSpace) != 0) {
-    previous = info | image::kCharUnknown;
+  } else if (info.EndsWord()) {
+    previous = info.AsUnknown();
     run_.AddSpace();
   } else {
     run_.trailing_space = false;
     if (run_.MayCut(info)) run_.Cut();
     previous = info;
-    run_.Add(info);
+    run_.Add(info.code());
   }
   return {};
-}
-
-uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
-  if (word_start) codes[0] = run_.metaspace;
-  const uint32_t count = reader_.CodesOf(segment, {codes + word_start, kMaxSegmentCodes - 1});
-  return count != 0 ? count + word_start : 0;
 }
 
 }  // namespace rankfeed::fast

@@ -31,7 +31,7 @@ namespace rankfeed::fast {
 // along.
 struct Cursor {
   uint32_t at = 0;                   // byte
-  uint32_t previous = 0;             // CharInfo of the character before it
+  image::CharInfo previous;          // of the character before it
   uint16_t open = 0, open_size = 0;  // codes of the open span, in the batch before
   uint16_t last = 0;                 // the code before that span; 0: none is known
   bool spaced = false;               // a space came last
@@ -92,9 +92,12 @@ class SpanDecoder {
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
   // kMaxSegmentCodes at most, 0 if it is too long for that or to be normalized as a whole. What was
   // decoded of the batch stays.
-  uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const;
+  uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
+    return reader_.CodesOf(segment, word_start, {codes, kMaxSegmentCodes});
+  }
 
  private:
+  using CharInfo = image::CharInfo;
   // Half the room that one character may take, with the closing zeros of the spans it ends.
   static constexpr uint32_t kCharRoom = 32;
   static constexpr int kNoByte = -1;
@@ -104,7 +107,7 @@ class SpanDecoder {
   Outcome DecodeLong(std::string_view segment, bool word_start, bool resumed);
   Outcome DecodeChars(std::string_view segment, size_t pos);
   size_t AppendAscii(std::string_view segment, size_t at);
-  Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at);
+  Outcome SpecialChar(std::string_view segment, const Character& c, size_t* at);
   Outcome Full(size_t at);
   // Where words end beside signs (decode_signs.cc).
   Outcome DecodeBesideSigns(std::string_view segment, size_t pos);
@@ -117,12 +120,12 @@ class SpanDecoder {
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   bool MayBeginAt(uint32_t at) const;
-  bool StandsApart(std::string_view segment, size_t at, uint32_t info);
+  bool StandsApart(std::string_view segment, size_t at, CharInfo info);
   bool EndsApart(int neighbour, uint32_t drops) const;
   bool LeavesLineEndsTogether();
-  bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
+  bool IsJoined(std::string_view segment, size_t at, CharInfo info) const;
   bool IsDirect(const char* text) const;
-  uint32_t InfoBefore(std::string_view segment, size_t at) const;
+  CharInfo InfoBefore(std::string_view segment, size_t at) const;
   uint32_t room() const { return search_.room() - used(); }
 
   const Model& model_;

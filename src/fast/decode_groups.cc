@@ -17,11 +17,11 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
   const size_t begin =
       groups_.known() ? std::max<size_t>(groups_.Begin(segment, *at), cursor_.after_sign) : 0;
   // A mark that begins a group may be in one cluster with the byte before it.
-  const uint32_t first = tables_.char_info[utf8::CodePointAt(segment, begin)];
-  const bool marked = model_.huggingface() && (first & image::kClusterMarks) != 0;
+  const CharInfo first = CharacterAt(tables_, segment, begin).info;
+  const bool marked = model_.huggingface() && (first.marks() & image::kClusterMarks) != 0;
   if (marked && (begin != 0 || before_ != kNoByte)) return Outcome::General(RANKFEED_REASON_CONTEXT);
   // What runs of white space are told by.
-  if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
+  if (begin != 0 && InfoBefore(segment, begin).TakesGeneralPath()) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   if (!groups_.known()) return AsWhole(segment, *at);
@@ -49,10 +49,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
 // which it was read, keeps it from that.
 Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
   for (size_t pos = begin; pos < segment.size();) {
-    const utf8::Decoded c = utf8::DecodeInline(segment, pos);
-    if ((tables_.char_info[c.code_point] & image::kCharGeneralPath) != 0) {
-      return Outcome::General(RANKFEED_REASON_CHARACTER);
-    }
+    const Character c = CharacterAt(tables_, segment, pos);
+    if (c.info.TakesGeneralPath()) return Outcome::General(RANKFEED_REASON_CHARACTER);
     pos += c.size;
   }
   if (!run_.front) return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -71,11 +69,11 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin,
   }
   // Each space begins a span with a code of its own.
   if (room() < 2 * elements.size() + 2 * kCharRoom) {
-    run_.previous = image::kCharUnknown | (begin != 0 ? InfoBefore(segment, begin) : 0);
+    run_.previous = (begin != 0 ? InfoBefore(segment, begin) : CharInfo()).AsUnknown();
     return Full(begin);
   }
   run_.AddElements(elements);
-  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
+  run_.previous = CharInfo::OfNormalizer().AsUnknown();  // nothing joins a group
   return {};
 }
 
@@ -113,11 +111,9 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   if (begin == at) return true;
   uint32_t codes = 0;
   for (size_t pos = begin; pos < at;) {
-    const utf8::Decoded c = utf8::DecodeInline(segment, pos);
-    const uint32_t info = tables_.char_info[c.code_point];
-    if ((info & image::kCharSpace) != 0) return false;
-    const bool expands = (info & image::kCharExpands) != 0;
-    codes += expands ? static_cast<uint32_t>(ExpansionOf(tables_, info).size()) : 1;
+    const Character c = CharacterAt(tables_, segment, pos);
+    if (c.info.EndsWord()) return false;
+    codes += c.info.Expands() ? static_cast<uint32_t>(ExpansionOf(tables_, c.info).size()) : 1;
     pos += c.size;
   }
   const uint32_t left = run_.size - run_.open();
@@ -131,25 +127,22 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   return true;
 }
 
-// Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
+// Whether a character that may take the general path is a code where it stands: between two that are, or that
 // become several of which the next to it is no space, or at an end of its stretch.
-bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) {
-  constexpr uint32_t kNoCode = image::kCharNormalizes | image::kCharGeneralPath;
+bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info) {
   const size_t next = at + utf8::Decode(segment, at).size;
-  if ((info & image::kCharCodeMask) == 0) return false;
+  if (info.code() == 0) return false;
   run_.depends |= at == 0 || next == segment.size();
-  const auto is_code = [this](uint32_t neighbour, bool first) {
-    if ((neighbour & kNoCode) != 0) return false;
-    if ((neighbour & image::kCharExpands) == 0) return (neighbour & image::kCharSpace) == 0;
-    const std::span<const uint16_t> codes = ExpansionOf(tables_, neighbour);
-    return !codes.empty() && (first ? codes.front() : codes.back()) != 0;
+  const auto is_code = [this](CharInfo neighbour, bool first) {
+    return !neighbour.Normalizes() && !neighbour.TakesGeneralPath() &&
+           HasCodeAtEnd(tables_, neighbour, first);
   };
   const bool apart_before =
       at == 0 ? EndsApart(before_, image::kDropsOtherLeft) : is_code(run_.previous, false);
   if (!apart_before) return false;
   if (next == segment.size()) return EndsApart(after_, image::kDropsOtherRight);
-  const utf8::Decoded c = utf8::Decode(segment, next);
-  return c.valid && is_code(tables_.char_info[c.code_point], true);
+  const Character c = CharacterAt(tables_, segment, next);
+  return c.valid && is_code(c.info, true);
 }
 
 // The same of the end of the segment: a sign stands there, or the stretch ends and no Strip drops

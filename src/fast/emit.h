@@ -124,7 +124,7 @@ class Emitter {
                        : EmitDecoded(decoded);
       if (reason != RANKFEED_REASON_NONE) return reason;
       goes_on_ = decoded.segment >= end;  // in the next batch
-      const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
+      const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_, sink_->count);
       if (!placed) return RANKFEED_REASON_OPTIONS;
       ++begin;
     }
@@ -198,7 +198,7 @@ class Emitter {
         const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
         if (reason != RANKFEED_REASON_NONE) return reason;
       }
-      if (places && !Place(segments, i, last_token)) return RANKFEED_REASON_OPTIONS;
+      if (places && !Place(segments, i, last_token, sink_->count)) return RANKFEED_REASON_OPTIONS;
     }
     return RANKFEED_REASON_NONE;
   }
@@ -235,10 +235,7 @@ class Emitter {
     return ledger_.Search({&code, 1}, *sink_);
   }
 
-  // The last segment that was written, to its end, from that token on.
-  bool Place(const Segments& segments, uint32_t i, uint32_t token) {
-    return Place(segments, i, token, sink_->count);
-  }
+  // A segment that was written to its end, to tokens [token, last).
   bool Place(const Segments& segments, uint32_t i, uint32_t token, uint32_t last) {
     const uint32_t begin = segments.begin(i), end = segments.ends[i];
     auto* const sp = std::get_if<SpOffsets>(&places_);

@@ -123,25 +123,26 @@ rankfeed_reason GroupReader::ReadGroup(std::string_view segment, size_t begin,
   return reason;
 }
 
-uint32_t GroupReader::CodesOf(std::string_view segment, std::span<uint16_t> codes) const {
-  const SegmentTables& tables = model_.segment;
-  uint32_t count = 0, previous = 0;
+uint32_t GroupReader::CodesOf(std::string_view segment, bool word_start,
+                              std::span<uint16_t> codes) const {
+  if (word_start) codes[0] = static_cast<uint16_t>(model_.segment.config->space_code);
+  uint32_t count = word_start;
+  image::CharInfo previous;
   for (size_t pos = 0; pos < segment.size();) {
-    const utf8::Decoded c = utf8::Decode(segment, pos);
-    const uint32_t info = tables.char_info[c.code_point];
-    if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) break;
+    const Character c = CharacterAt(model_.segment, segment, pos);
+    if (!c.valid || c.info.NormalizesAfter(previous)) break;
     pos += c.size;
-    previous = info;
-    if ((info & image::kCharExpands) != 0) {
-      for (const uint16_t code : ExpansionOf(tables, info)) codes[count++] = code;
+    previous = c.info;
+    if (c.info.Expands()) {
+      for (const uint16_t code : ExpansionOf(model_.segment, c.info)) codes[count++] = code;
     } else {
-      codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
+      codes[count++] = static_cast<uint16_t>(c.info.code());
     }
     if (pos == segment.size()) return count;
   }
   std::string_view text;
   if (!Normalize(segment, /*is_group=*/false, &text)) return 0;
-  count = 0;
+  count = word_start;
   for (size_t pos = 0; pos < text.size();) {
     if (count == codes.size()) return 0;
     uint32_t size;

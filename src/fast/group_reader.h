@@ -49,7 +49,7 @@ class GroupReader {
   }
   // Codes of a raw segment of one span, of which groups were read before; returns the count, 0 if it
   // is too long to be normalized as a whole or has more codes than there is room for.
-  uint32_t CodesOf(std::string_view segment, std::span<uint16_t> codes) const;
+  uint32_t CodesOf(std::string_view segment, bool word_start, std::span<uint16_t> codes) const;
 
   uint32_t CodeOf(char32_t c) const {
     const uint32_t code = model_.codes[c];

@@ -47,13 +47,13 @@ bool CharacterGroups::BeginsCluster(char32_t c) const {
 }
 
 uint32_t CharacterGroups::Facts(char32_t c) const {
-  const uint32_t info = model_.segment.char_info[c];
+  const image::CharInfo info = model_.segment.char_info[c];
   // No key of SentencePiece's charsmap goes on with it, and no step looks at what another made.
-  const uint32_t leaves = (info & image::kCharGeneralPath) != 0 ? kLeaves : 0;
-  if (!model_.huggingface()) return ((info & image::kCharMarks) == 0 ? kBegins : 0) | leaves;
+  const uint32_t leaves = info.TakesGeneralPath() ? kLeaves : 0;
+  if (!model_.huggingface()) return (!info.IsMark() ? kBegins : 0) | leaves;
   const bool vanishes = Vanishes(model_.segment, info);
-  const bool begins = (info & image::kCharMarks) == 0 && !vanishes && BeginsCluster(c);
-  return ((info & image::kCharNormalizes) != 0 ? kChanges : 0u) | (vanishes ? kVanishes : 0u) |
+  const bool begins = !info.IsMark() && !vanishes && BeginsCluster(c);
+  return (info.Normalizes() ? kChanges : 0u) | (vanishes ? kVanishes : 0u) |
          (begins ? kBegins : 0u) | leaves;
 }
 
@@ -61,7 +61,7 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   if ((Facts(utf8::CodePointAt(segment, at)) & kBegins) == 0) return false;
   // After what vanishes stands what was before it.
   for (uint32_t n = 0; at > 0 && n < kMaxVanishing; ++n) {
-    at = Before(segment, at);
+    at = utf8::Previous(segment, at);
     const uint32_t last = Facts(utf8::CodePointAt(segment, at));
     if ((last & kChanges) != 0) return false;
     if ((last & kVanishes) == 0) return true;
@@ -70,7 +70,7 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
 }
 
 size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
-  while (at > 0 && !EndsBefore(segment, at)) at = Before(segment, at);
+  while (at > 0 && !EndsBefore(segment, at)) at = utf8::Previous(segment, at);
   return at;
 }
 

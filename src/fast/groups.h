@@ -24,19 +24,6 @@ class CharacterGroups {
   // Of a model that takes the fast road.
   explicit CharacterGroups(const Model& model);
 
-  // utf8::Previous, at once for most characters of one to three bytes.
-  static size_t Before(std::string_view segment, size_t at) {
-    const auto byte = [&](size_t back) { return static_cast<unsigned char>(segment[at - back]); };
-    if (byte(1) < 0x80) return at - 1;
-    if (at >= 2 && utf8::IsContinuation(segment[at - 1])) {
-      if (byte(2) >= 0xc2 && byte(2) < 0xe0) return at - 2;
-      // Not E0 and ED, after which not all bytes may stand.
-      const bool any = at >= 3 && byte(3) > 0xe0 && byte(3) < 0xf0 && byte(3) != 0xed;
-      if (any && utf8::IsContinuation(segment[at - 2])) return at - 3;
-    }
-    return utf8::Previous(segment, at);
-  }
-
   // Whether groups can be told at all; otherwise a segment is one.
   bool known() const { return known_; }
   // Of the group that the character at `at` is in, its begin. O(group).
@@ -46,7 +33,7 @@ class CharacterGroups {
   // The group that begins at `begin`. first: one does begin there.
   struct Extent {
     size_t end;   // `begin` if none begins there whatever comes before
-    bool leaves;  // a character of it is one of kCharGeneralPath
+    bool leaves;  // a character of it takes the general path
   };
   Extent ExtentFrom(std::string_view segment, size_t begin, bool first = false) const;
 

@@ -36,10 +36,10 @@ uint8_t NormalizedTokens::AsciiOf(uint32_t code) const {
 }
 
 uint8_t NormalizedTokens::Becomes(uint8_t byte) const {
-  const uint32_t info = model_.segment.char_info[byte];
-  if ((info & (image::kCharNormalizes | image::kCharGeneralPath)) != 0) return kDoubt;
+  const image::CharInfo info = model_.segment.char_info[byte];
+  if (info.Normalizes() || info.TakesGeneralPath()) return kDoubt;
   // White space has no code.
-  if ((info & image::kCharExpands) == 0) return AsciiOf(info & image::kCharCodeMask);
+  if (!info.Expands()) return AsciiOf(info.code());
   const std::span<const uint16_t> codes = ExpansionOf(model_.segment, info);
   const bool one = codes.size() == 1 || (codes.size() == 2 && codes[0] == image::kSign);
   return one ? AsciiOf(codes.back()) : kDoubt;
@@ -58,13 +58,11 @@ NormalizedTokens::Answer NormalizedTokens::StepCharacter(const utf8::Decoded& c,
   }
   // What NFC makes another one of takes the general path, where tokens are looked for too.
   if (model_.bpe()) return Answer::kNo;
-  constexpr uint32_t kDoubtful = image::kCharNormalizes | image::kCharGeneralPath |
-                                 image::kCharSpace | image::kCharMarks;
-  const uint32_t info = model_.segment.char_info[c.code_point];
-  if (!c.valid || (info & kDoubtful) != 0) return Answer::kYes;
-  const auto code = static_cast<uint16_t>(info & image::kCharCodeMask);
+  const image::CharInfo info = model_.segment.char_info[c.code_point];
+  if (!c.valid || info.IsDoubtful() || info.EndsWord()) return Answer::kYes;
+  const auto code = static_cast<uint16_t>(info.code());
   std::span<const uint16_t> codes{&code, 1};
-  if ((info & image::kCharExpands) != 0) codes = ExpansionOf(model_.segment, info);
+  if (info.Expands()) codes = ExpansionOf(model_.segment, info);
   if (codes.empty()) return Answer::kYes;
   Answer answer = Answer::kGoesOn;
   for (size_t i = 0; i < codes.size() && answer == Answer::kGoesOn; ++i) {
@@ -107,7 +105,7 @@ bool NormalizedTokens::MayGoOn(std::string_view text) const {
     at += c.size;
     // With a mark after it a character may become another one.
     const bool other = c.code_point >= 0x80 && at < text.size() && !model_.bpe();
-    if (other && (model_.segment.char_info[utf8::CodePointAt(text, at)] & image::kCharMarks) != 0) return true;
+    if (other && CharacterAt(model_.segment, text, at).info.IsMark()) return true;
     const Answer answer = StepCharacter(c, &unit);
     if (answer != Answer::kGoesOn) return answer == Answer::kYes;
   }
@@ -120,16 +118,14 @@ bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
     return last_bytes_.Has(static_cast<uint8_t>(text[at - 1])) ||
            first_bytes_.Has(static_cast<uint8_t>(text[at + 1]));
   }
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  const uint32_t before = char_info[utf8::CodePointAt(text, utf8::Previous(text, at))];
-  if (last_bytes_.Has(AsciiOf(before & image::kCharCodeMask))) return true;
+  const Character before = CharacterAt(model_.segment, text, utf8::Previous(text, at));
+  if (last_bytes_.Has(AsciiOf(before.info.code()))) return true;
   const utf8::Decoded next = utf8::Decode(text, at + 1);
   if (next.code_point < 0x80 && first_bytes_.Has(static_cast<uint8_t>(next.code_point))) return true;
   // With what comes after it that character may become another one.
   const size_t after = at + 1 + next.size;
   return after >= text.size() || (static_cast<uint8_t>(text[after]) >= 0x80 &&
-                                  !StandsAlone(utf8::Decode(text, after),
-                                               char_info[utf8::CodePointAt(text, after)]));
+                                  !StandsAlone(CharacterAt(model_.segment, text, after)));
 }
 
 }  // namespace rankfeed::fast

@@ -105,17 +105,15 @@ class Offsets::Walker {
   }
 
   void Read() {
-    const utf8::Decoded c = utf8::Decode({offsets_.stretch_.data(), end_}, at_);
-    const uint32_t info = tables_.char_info[c.code_point];
-    const uint32_t needs_all =
-        image::kCharNormalizes | image::kCharGeneralPath | image::JoiningMarks(previous_);
-    failed_ |= (info & needs_all) != 0;
+    const Character c = CharacterAt(tables_, {offsets_.stretch_.data(), end_}, at_);
+    const image::CharInfo info = c.info;
+    failed_ |= info.NormalizesAfter(previous_) || info.TakesGeneralPath();
     char_ = {at_, static_cast<uint32_t>(at_ + c.size)};
     at_ = char_.end;
     previous_ = info;
     left_before_ = 1;
     if (c.size == 1 && offsets_.signs_.Has(offsets_.stretch_[char_.begin])) return ReadSign();
-    if ((info & image::kCharExpands) != 0) {
+    if (info.Expands()) {
       const std::span<const uint16_t> codes = ExpansionOf(tables_, info);
       list_ = codes.data();
       list_end_ = list_ + codes.size();
@@ -125,7 +123,7 @@ class Offsets::Walker {
       return;
     }
     several_ = false;
-    if ((info & image::kCharSpace) != 0) {
+    if (info.EndsWord()) {
       Open(char_, true);
     } else {
       EndSign();
@@ -145,7 +143,7 @@ class Offsets::Walker {
   const Offsets& offsets_;
   const SegmentTables& tables_;
   uint32_t at_, end_;
-  uint32_t previous_ = 0;     // CharInfo of the character before
+  image::CharInfo previous_;  // of the character before
   uint32_t left_before_ = 0;  // whether any was read
   bool several_ = false;      // it became several
   Range char_ = {0, 0};       // the one whose codes come
@@ -161,13 +159,12 @@ class Offsets::Walker {
 
 Offsets::Offsets(const Model& model)
     : model_(model), rules_(model.segment.config->rules), signs_(model) {
-  constexpr uint32_t kNotPlain = image::kCharExpands | image::kCharNormalizes |
-                                 image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
   ByteSet separators;
   std::copy_n(model.segment.config->separators, sizeof(separators.low), separators.low);
   std::fill(std::begin(kinds_), std::end(kinds_), uint8_t{kOther});
   for (uint8_t b = 0; b < 128; ++b) {
-    if ((model.segment.char_info[b] & kNotPlain) == 0) kinds_[b] = kPlain;
+    const image::CharInfo info = model.segment.char_info[b];
+    if (info.IsOneCode() && !info.IsMark()) kinds_[b] = kPlain;
     if (separators.Has(b)) kinds_[b] = kSeparator;
   }
 }
@@ -178,12 +175,11 @@ void Offsets::Begin(std::string_view stretch, uint32_t offset) {
   known_ = begins_plainly_ = true;
   if (stretch.empty()) return;
   const SegmentTables& tables = model_.segment;
-  const utf8::Decoded c = utf8::Decode(stretch, 0);
-  const uint32_t info = tables.char_info[c.code_point];
-  known_ = !Vanishes(tables, info);
-  const uint32_t next =
-      c.size != stretch.size() ? tables.char_info[utf8::CodePointAt(stretch, c.size)] : 0;
-  begins_plainly_ = StandsAlone(c, info) && (next & image::kCharMarks) == 0;
+  const Character c = CharacterAt(tables, stretch, 0);
+  known_ = !Vanishes(tables, c.info);
+  const bool marked =
+      c.size != stretch.size() && CharacterAt(tables, stretch, c.size).info.IsMark();
+  begins_plainly_ = StandsAlone(c) && !marked;
 }
 
 // Of what the separator before a place became; empty without one.
@@ -199,12 +195,11 @@ Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
 // one cluster.
 bool Offsets::IsLineEndTakenApart(uint32_t at) const {
   if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
-  const size_t before = utf8::Previous(stretch_, at - 1);
-  const uint32_t info = model_.segment.char_info[utf8::Decode(stretch_, before).code_point];
-  if ((info & image::kCharExpands) != 0) return Vanishes(model_.segment, info);
+  const image::CharInfo info =
+      CharacterAt(model_.segment, stretch_, utf8::Previous(stretch_, at - 1)).info;
+  if (info.Expands()) return Vanishes(model_.segment, info);
   // Several characters that a Replace looks for may vanish together.
-  constexpr uint32_t kInPattern = image::kMarkInPattern | image::kMarkInPattern << image::kCharBaseShift;
-  return (info & (image::kCharNormalizes | kInPattern)) != 0;
+  return info.Normalizes() || ((info.marks() | info.bases()) & image::kMarkInPattern) != 0;
 }
 
 bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,

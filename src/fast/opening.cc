@@ -33,10 +33,9 @@ Opening Openings::Of(std::string_view stretch, std::string_view text) const {
 bool Openings::StripsLeft(const utf8::Decoded& c) const {
   if (model_.huggingface()) return unicode::IsWhiteSpace(c.code_point);
   if (IsSeparator(c)) return true;
-  constexpr uint32_t kSpace = image::kCharSpace | image::kCharExpands | image::kCharNormalizes;
-  const uint32_t info = model_.segment.char_info[c.code_point];
+  const image::CharInfo info = model_.segment.char_info[c.code_point];
   // Where a longer key begins with it, what follows it decides.
-  return c.valid && (info & kSpace) == image::kCharSpace && image::JoiningMarks(info) == 0;
+  return c.valid && info.EndsWord() && !info.Expands() && !info.Normalizes() && info.bases() == 0;
 }
 
 // Without the white space that a Strip takes off before anything else is done.
@@ -47,7 +46,7 @@ std::string_view Openings::Stripped(std::string_view stretch) const {
     stretch.remove_prefix(c.size);
   }
   while (Has(image::kStripRight) && !stretch.empty()) {
-    const size_t last = CharacterGroups::Before(stretch, stretch.size());
+    const size_t last = utf8::Previous(stretch, stretch.size());
     if (!unicode::IsWhiteSpace(utf8::CodePointAt(stretch, last))) break;
     stretch.remove_suffix(stretch.size() - last);
   }
@@ -64,55 +63,42 @@ rankfeed_reason Openings::ReasonAtBegin(std::string_view stretch, bool begins_te
   const bool asks = !model_.huggingface() ? Has(image::kEverySpaceIsWord | image::kPrependsNever)
                                           : begins_text && Has(image::kPrependOnlyFirst);
   if (!asks || stretch.empty()) return RANKFEED_REASON_NONE;
-  const utf8::Decoded first = utf8::DecodeInline(stretch, 0);
-  if (IsSeparator(first)) return RANKFEED_REASON_NONE;
   const SegmentTables& tables = model_.segment;
-  const uint32_t info = tables.char_info[first.code_point];
+  const Character first = CharacterAt(tables, stretch, 0);
+  if (IsSeparator(first)) return RANKFEED_REASON_NONE;
+  const image::CharInfo info = first.info;
   const bool alone = first.size == stretch.size();
-  const utf8::Decoded next = alone ? utf8::Decoded{0, 1, true} : utf8::Decode(stretch, first.size);
-  const uint32_t after = alone ? 0 : tables.char_info[next.code_point];
-  constexpr uint32_t kDoubtful =
-      image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
+  const Character next =
+      alone ? Character{{0, 1, true}, {}} : CharacterAt(tables, stretch, first.size);
+  const image::CharInfo after = next.info;
   const bool vanishes = Vanishes(tables, after);
-  const bool expands = (info & image::kCharExpands) != 0;
-  const std::span<const uint16_t> codes = ExpansionOf(tables, info);
-  const bool spaced = !codes.empty() && codes[0] == 0;
-  if (model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
-      (expands ? spaced : true) && next.valid && !vanishes && ((info | after) & kDoubtful) == 0) {
+  const bool begins = HasCodeAtEnd(tables, info, /*begin=*/true);
+  if (model_.huggingface() && first.valid && info.EndsWord() && !begins && next.valid &&
+      !vanishes && !info.IsDoubtful() && !after.IsDoubtful()) {
     *prefixed = false;
     return RANKFEED_REASON_NONE;
   }
-  if (expands) return codes.empty() || spaced ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+  if (info.Expands()) return begins ? RANKFEED_REASON_NONE : RANKFEED_REASON_CONTEXT;
   // Together with the next it may become anything, or with the one after that if it vanishes.
   constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
-  const bool joins = (image::JoiningMarks(info) & kReplaced) != 0 &&
-                     (vanishes || (after & (image::kCharNormalizes | image::kCharMarks)) != 0);
-  constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
-  return joins || (info & kOther) != 0 ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+  const bool joins = (info.bases() & kReplaced) != 0 &&
+                     (vanishes || after.Normalizes() || after.IsMark());
+  return joins || !info.IsOneCode() ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
 }
 
 // Whether a Strip that comes after other steps may drop white space at an end of a stretch that is a
 // character elsewhere.
 bool Openings::LosesOtherSpace(std::string_view rest, bool left) const {
   while (!rest.empty()) {
-    const size_t at = left ? 0 : CharacterGroups::Before(rest, rest.size());
-    const utf8::Decoded c = utf8::Decode(rest, at);
+    const size_t at = left ? 0 : utf8::Previous(rest, rest.size());
+    const Character c = CharacterAt(model_.segment, rest, at);
     left ? rest.remove_prefix(c.size) : rest.remove_suffix(rest.size() - at);
-    const uint32_t info = model_.segment.char_info[c.code_point];
     if (IsSeparator(c)) continue;
-    const bool expands = (info & image::kCharExpands) != 0;
-    if (!expands && (info & image::kCharSpace) == 0 && unicode::IsWhiteSpace(c.code_point)) {
+    if (!c.info.Expands() && !c.info.EndsWord() && unicode::IsWhiteSpace(c.code_point)) {
       return true;
     }
     // After what vanishes or may do so the next one decides, and after what becomes a space.
-    constexpr uint32_t kDoubtful =
-        image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
-    if ((info & kDoubtful) != 0) continue;
-    const std::span<const uint16_t> codes = ExpansionOf(model_.segment, info);
-    if (expands ? !codes.empty() && (left ? codes.front() : codes.back()) != 0
-                : (info & image::kCharSpace) == 0) {
-      return false;
-    }
+    if (!c.info.IsDoubtful() && HasCodeAtEnd(model_.segment, c.info, left)) return false;
   }
   return false;
 }

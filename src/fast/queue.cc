@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace rankfeed::fast {
+#include "fast/call.h"
 
-static std::string_view View(const rankfeed_text& text) {
-  return {text.data, text.size};
-}
+namespace rankfeed::fast {
 
 // What waits moves to the front.
 void SegmentQueue::Compact() {

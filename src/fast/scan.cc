@@ -13,6 +13,8 @@
 
 namespace rankfeed::fast {
 
+using image::CharInfo;
+
 ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
                                       const ByteSet& stop_too) {
   ByteClasses classes{.stop_bytes = stop};
@@ -169,30 +171,13 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
 // Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
 // there) keeps segments from ending there. The byte on the other side is a common one.
 bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
-  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
+  const CodePointTable<CharInfo>& char_info = model_.segment.char_info;
   // A control character.
   if (const auto byte = static_cast<unsigned char>(text_[before ? at - 1 : at]); byte < 0x80) {
-    const uint32_t info = char_info.data[byte];
-    return !before || !is_mark(info) ? forbids(info) : BoundaryForbiddenByMarks(at, before);
+    const CharInfo info = char_info.data[byte];
+    return !before || !info.IsMark() ? info.ForbidsBoundary() : BoundaryForbiddenByMarks(at, before);
   }
-  // Most are of three bytes and no marks. On which side follows no pattern.
-  if (at >= 4 && text_.size() - at >= 4) {
-    const uint32_t word = utf8::LoadThree(text_.data() + (before ? at - 3 : at));
-    const char32_t c = utf8::CodePointOfThree(word);
-    const uint32_t info = char_info.data[c];
-    if (utf8::IsThree(word) & (c >= 0x800) & !(before & is_mark(info))) return forbids(info);
-  }
-  return BoundaryForbiddenBeside(at, before);
-}
-
-// The same of characters of two bytes, and of marks.
-bool SegmentScanner::BoundaryForbiddenBeside(size_t at, bool before) const {
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
-  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
-  // Which, and on which side, follows no pattern.
+  // Most are of two or three bytes and no marks; which, and on which side, follows no pattern.
   if (at >= 4 && text_.size() - at >= 4) {
     const char* const text = text_.data() + at;
     uint32_t last;
@@ -200,41 +185,31 @@ bool SegmentScanner::BoundaryForbiddenBeside(size_t at, bool before) const {
     const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
     const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
     const utf8::TwoOrThree c(text - (before ? back : 0));
-    const uint32_t info = char_info.data[c.code_point];
-    const bool mark = before & is_mark(info);
-    const bool whole = c.valid & (!before | (c.size == back));
-    if (whole & !mark) return forbids(info);
-    if (whole) {  // most often after a letter or a sign of ASCII
-      const auto byte = static_cast<unsigned char>(text_[at - back - 1]);
-      const uint32_t base = char_info.data[byte];
-      if (byte < 0x80 && !is_mark(base)) {
-        return forbids(info) || (image::JoiningMarks(base) & info) != 0;
-      }
-    }
+    const CharInfo info = char_info.data[c.code_point];
+    const bool other = before & (info.IsMark() | (c.size != back));
+    if (c.valid & !other) return info.ForbidsBoundary();
   }
   return BoundaryForbiddenByMarks(at, before);
 }
 
 bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   if (!before) {
-    const utf8::Decoded c = utf8::DecodeInline(text_, at);
-    return !c.valid || (char_info[c.code_point] & image::kCharNoBoundary) != 0;
+    const Character c = CharacterAt(model_.segment, text_, at);
+    return !c.valid || c.info.ForbidsBoundary();
   }
   // After marks that the character before them swallows comes what that one becomes. mark: the one
   // after the character that is looked at.
-  uint32_t mark = 0;
+  CharInfo mark;
   for (size_t end = at; end != 0;) {
     size_t begin = end - 1;
     while (begin > 0 && end - begin < 4 && utf8::IsContinuation(text_[begin])) --begin;
-    const utf8::Decoded c = utf8::DecodeInline(text_, begin);
+    const Character c = CharacterAt(model_.segment, text_, begin);
     if (!c.valid || begin + c.size != end) return true;
-    if (mark != 0 && at - begin >= normalize::kWholeClusterBytes) break;  // nothing is swallowed
-    const uint32_t info = char_info[c.code_point];
-    if ((mark & image::JoiningMarks(info)) != 0) return true;
-    if (mark == 0 && (info & image::kCharNoBoundary) != 0) return true;
-    mark = info & image::kCharMarks;
-    if (mark == 0) break;
+    if (mark.IsMark() && at - begin >= normalize::kWholeClusterBytes) break;  // nothing is swallowed
+    if (mark.Joins(c.info)) return true;
+    if (!mark.IsMark() && c.info.ForbidsBoundary()) return true;
+    mark = c.info;
+    if (!mark.IsMark()) break;
     end = begin;
   }
   return false;

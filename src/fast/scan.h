@@ -106,7 +106,6 @@ class SegmentScanner {
   void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   bool BoundaryForbidden(size_t at, bool before) const;
-  bool BoundaryForbiddenBeside(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
   const Model& model_;

@@ -37,16 +37,14 @@ class Signs {
   // together with the sign of ASCII before it.
   bool MayJoin(std::string_view text, size_t at) const {
     const SegmentTables& tables = model_.segment;
-    const uint32_t joining =
-        image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
-    if (joining == 0) return false;
+    const image::CharInfo sign = tables.char_info[static_cast<unsigned char>(text[at - 1])];
+    if (sign.bases() == 0) return false;
     // After a character that vanishes, the next one is read with the sign.
     constexpr uint32_t kMostVanishing = 8;
     for (uint32_t n = 0; at < text.size(); ++n) {
-      const utf8::Decoded c = utf8::DecodeInline(text, at);
-      const uint32_t info = tables.char_info[c.code_point];
-      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
-      if (!Vanishes(tables, info)) return false;
+      const Character c = CharacterAt(tables, text, at);
+      if (c.info.NormalizesAfter(sign) || n == kMostVanishing) return true;
+      if (!Vanishes(tables, c.info)) return false;
       at += c.size;
     }
     return false;

@@ -5,13 +5,9 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "image/format.h"
+#include "fast/spans.h"
 
 namespace rankfeed::fast {
-
-// CharInfo of what is not one code where it stands.
-constexpr uint32_t kNotOne =
-    image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
 
 SpOffsets::SpOffsets(const Model& model)
     : model_(model),
@@ -26,8 +22,8 @@ SpOffsets::SpOffsets(const Model& model)
       begins_symbol_[b] = symbols.Step(unit, b + 1);
     }
     // Without a mark after it nothing is read together with what follows.
-    plain_[b] = b < 128 && !begins_symbol_[b] &&
-                (model.segment.char_info[b] & (kNotOne | image::kCharMarks)) == 0;
+    const image::CharInfo info = model.segment.char_info[b];
+    plain_[b] = b < 128 && !begins_symbol_[b] && info.IsOneCode() && !info.IsMark();
   }
 }
 
@@ -45,13 +41,12 @@ void SpOffsets::Begin(std::string_view stretch, uint32_t offset, uint32_t token)
 uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
   if (begins_symbol_[static_cast<uint8_t>(stretch_[at])]) return 0;
   const std::string_view text(stretch_.data(), end);
-  const utf8::Decoded c = utf8::Decode(text, at);
-  const uint32_t info = model_.segment.char_info[c.code_point];
-  if (!c.valid || (info & kNotOne) != 0) return 0;
+  const Character c = CharacterAt(model_.segment, text, at);
+  if (!c.valid || !c.info.IsOneCode()) return 0;
   const uint32_t next = at + c.size;
-  if (next == end) return c.size;
-  const uint32_t follows = model_.segment.char_info[utf8::Decode(text, next).code_point];
-  return (follows & image::JoiningMarks(info)) == 0 ? c.size : 0;
+  const bool joined =
+      next != end && CharacterAt(model_.segment, text, next).info.Joins(c.info);
+  return joined ? 0 : c.size;
 }
 
 // A character; use(place) is called for its code, and for the U+2581 that it comes after.

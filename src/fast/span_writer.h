@@ -49,8 +49,8 @@ struct SpanWriter : RunDecode {
   void AddSign(uint32_t code, bool begun = false);
 
   // Whether the open span may end before that character.
-  bool MayCut(uint32_t info) const {
-    return size - open() >= kCutFrom && (info & image::kCharMarks) == 0 &&
+  bool MayCut(image::CharInfo info) const {
+    return size - open() >= kCutFrom && !info.IsMark() &&
            MayEndBetween(pairs, codes[size - 1], previous, info);
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 #include "base/layout.h"
 #include "base/utf8.h"
@@ -24,18 +25,20 @@ struct Decoded {
   bool word_first : 1;      // begins with a sign: a space before it is a word
 };
 
-// Whether a character is one code after the one before it, by image::CharInfo of both.
-inline bool Follows(uint32_t info, uint32_t previous) {
-  constexpr uint32_t kNotOne =
-      image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
-  return (info & (kNotOne | image::JoiningMarks(previous))) == 0;
+// A character of a raw text, or a bad sequence, and what it means: every reader of raw text outside
+// of the kernels reads it here.
+struct Character : utf8::Decoded {
+  image::CharInfo info;
+};
+inline Character CharacterAt(const SegmentTables& tables, std::string_view text, size_t at) {
+  const utf8::Decoded c = utf8::DecodeInline(text, at);
+  return {c, tables.char_info[c.code_point]};
 }
 
 // Whether a character is itself, or another one, in any company of such and of separators, and at
 // the ends of a text, which may lose white space.
-inline bool StandsAlone(const utf8::Decoded& c, uint32_t info) {
-  constexpr uint32_t kCode = image::kCharCodeMask | image::kCharUnknown | image::kCharBases;
-  return c.valid && (info & ~kCode) == 0 && !unicode::IsWhiteSpace(c.code_point);
+inline bool StandsAlone(const Character& c) {
+  return c.valid && c.info.StandsAlone() && !unicode::IsWhiteSpace(c.code_point);
 }
 
 // Where short segments are decoded to, one span each: codes and spans are appended up to limits
@@ -44,7 +47,7 @@ struct ShortDecode {
   // Of a segment. After it the key has a 0, so that no character is read beyond it.
   static constexpr uint32_t kMaxBytes = SegmentKey::kMaxBytes - 1;
 
-  const uint32_t* basic;  // image::CharInfo by code point, of the first 65,536
+  const image::CharInfo* basic;  // by code point, of the first 65,536
   uint16_t* codes;
   unigram::Span* spans;
   Decoded* decoded;      // one for each segment done
@@ -72,12 +75,12 @@ struct RunDecode : unigram::SpanList {
   // own cuts in alphabetic words would only make more of them.
   static constexpr uint32_t kCutFrom = 40;
 
-  const uint32_t* basic;       // image::CharInfo, as above
+  const image::CharInfo* basic;  // as above
   const uint16_t* direct;      // SegmentTables::direct_codes
   const uint64_t* pairs;       // SegmentTables::spanned_pairs
   const uint16_t* expansions;  // SegmentTables::expansions
   uint32_t size_limit = 0;
-  uint32_t previous = 0;           // CharInfo of the last character
+  image::CharInfo previous;        // of the last character
   const char* end = nullptr;       // of the segment
   const char* readable = nullptr;  // four bytes can be read at places before it
 
@@ -89,10 +92,9 @@ struct RunDecode : unigram::SpanList {
 // Whether a span may end between two characters, of which one knows last_code and previous, info.
 // Unknown characters next to each other are one token, so two that are no pieces of their own stay
 // together, even if longer pieces hold them. pairs: SegmentTables::spanned_pairs.
-inline bool MayEndBetween(const uint64_t* pairs, uint32_t last_code, uint32_t previous,
-                          uint32_t info) {
-  return !image::Spanned(pairs, last_code, info & image::kCharCodeMask) &&
-         (previous & info & image::kCharUnknown) == 0;
+inline bool MayEndBetween(const uint64_t* pairs, uint32_t last_code, image::CharInfo previous,
+                          image::CharInfo info) {
+  return !image::Spanned(pairs, last_code, info.code()) && !info.IsUnknownAfter(previous);
 }
 
 // How many codes a list of SegmentTables::expansions has. Bounded also in an image that is written
@@ -102,26 +104,30 @@ inline uint32_t ExpansionCount(const uint16_t* list) {
 }
 
 // The codes that a character with that info is replaced by; none if it is not replaced, or vanishes.
-inline std::span<const uint16_t> ExpansionOf(const SegmentTables& tables, uint32_t info) {
-  if ((info & image::kCharExpands) == 0) return {};
-  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+inline std::span<const uint16_t> ExpansionOf(const SegmentTables& tables, image::CharInfo info) {
+  if (!info.Expands()) return {};
+  const uint16_t* const list = tables.expansions.data() + info.code();
   return {list + 1, ExpansionCount(list)};
 }
-inline bool Vanishes(const SegmentTables& tables, uint32_t info) {
-  return (info & image::kCharExpands) != 0 && ExpansionOf(tables, info).empty();
+inline bool Vanishes(const SegmentTables& tables, image::CharInfo info) {
+  return info.Expands() && ExpansionOf(tables, info).empty();
+}
+// Whether what it becomes begins with a code, or ends with one: no space, and not nothing.
+inline bool HasCodeAtEnd(const SegmentTables& tables, image::CharInfo info, bool begin) {
+  if (!info.Expands()) return !info.EndsWord();
+  const std::span<const uint16_t> codes = ExpansionOf(tables, info);
+  return !codes.empty() && (begin ? codes.front() : codes.back()) != 0;
 }
 
 // Appends what a character is replaced by, if nothing but that has to be done with it; false if so,
 // or if it vanishes.
-inline bool AppendExpansion(uint32_t info, RunDecode* to) {
-  const uint32_t more = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace |
-                        image::JoiningMarks(to->previous);
-  if ((info & (more | image::kCharExpands)) != image::kCharExpands) return false;
-  const uint16_t* const list = to->expansions + (info & image::kCharCodeMask);
+inline bool AppendExpansion(image::CharInfo info, RunDecode* to) {
+  if (!info.IsListAfter(to->previous)) return false;
+  const uint16_t* const list = to->expansions + info.code();
   const uint32_t count = ExpansionCount(list);
   if (count == 0) return false;
   for (uint32_t i = 0; i < count; ++i) to->codes[to->size++] = list[1 + i];
-  to->previous = info | image::kCharUnknown;  // the last code may be
+  to->previous = info.AsUnknown();  // the last code may be
   return true;
 }
 

@@ -31,8 +31,8 @@ class Symbols {
       // One of a single character is within the group that it begins, and found there.
       if (last == 0) continue;
       most_bytes_ = std::max(most_bytes_, text.size());
-      const uint32_t info = model.segment.char_info[utf8::CodePointAt(text, last)];
-      if (image::JoiningMarks(info) != 0) last_begins_.set(static_cast<uint8_t>(text[last]));
+      const image::CharInfo info = model.segment.char_info[utf8::CodePointAt(text, last)];
+      if (info.bases() != 0) last_begins_.set(static_cast<uint8_t>(text[last]));
     }
   }
 

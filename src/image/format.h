@@ -343,44 +343,12 @@ constexpr uint32_t SpanHash(uint32_t codes, uint32_t span_bits) {
   return (codes * kPairFactor) >> (32 - span_bits);
 }
 
-// What a raw character means inside a word.
-// Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
+// Of the lists that characters become (image/char_info.h). Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
 inline constexpr uint32_t kMaxExpansionCodes = 24;
 // Stands before the code of a sign in a list. Above any code.
 inline constexpr uint16_t kSign = 0xffff;
 // Code points of up to three bytes are looked up in kCharInfo at once.
 inline constexpr uint32_t kBasicBlocks = 0x10000 >> 8;
-enum CharInfo : uint32_t {
-  kCharCodeMask = 0xffff,  // character code, or with kCharExpands an index into kExpansions
-  // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space,
-  // and the code after kSign is that of a sign.
-  kCharExpands = 1 << 16,
-  kCharNormalizes = 1 << 17,  // its segment must go through the normalizer
-  // Its text must take the general path; with a code, only where the character is at an end of its
-  // segment or next to another of these.
-  kCharGeneralPath = 1 << 18,
-  // Normalizes to one space, or to a list that holds some: ends a word. With a code, of models with
-  // independent words: it is a word of its own.
-  kCharSpace = 1 << 19,
-  kCharNoBoundary = 1 << 20,  // no segment may end next to it
-  kCharUnknown = 1 << 21,     // its code is no piece of its own
-  // Why a mark may be read together with the character before it, one bit each: if that one has the
-  // same bit of kCharBases.
-  kMarkAfterKey = 1 << 22,     // stands after the first character of some key
-  kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes after a key)
-  kMarkOfMoreBytes = 1 << 24,  // has three or four
-  kMarkInPattern = 1 << 25,    // in a pattern of several characters that a Replace looks for
-  kMarkReorders = 1 << 26,     // a normalization form may put it before that one, or compose them
-  kCharMarks = 31u << 22,
-  kCharBases = 31u << 27,  // kCharMarks << kCharBaseShift
-};
-inline constexpr uint32_t kCharBaseShift = 5;
-// Marks of the charsmap, which may be in one cluster with what is before them.
-inline constexpr uint32_t kClusterMarks = kMarkAfterKey | kMarkOfTwoBytes | kMarkOfMoreBytes;
-// The marks that may be read together with a character.
-constexpr uint32_t JoiningMarks(uint32_t char_info) {
-  return kCharMarks & char_info >> kCharBaseShift;
-}
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode/unicode_delta.h.
 enum UnicodeProp : uint16_t {

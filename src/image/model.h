@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "image/char_info.h"
 #include "image/format.h"
 #include "image/merges.h"
 #include "rankfeed/model.h"
@@ -33,7 +34,7 @@ struct CodePointTable {
 struct SegmentTables {
   std::optional<image::SegmentConfig> config;
   std::span<const image::SegmentEntry> entries;  // buckets of segments that are one token
-  CodePointTable<uint32_t> char_info;            // image::CharInfo
+  CodePointTable<image::CharInfo> char_info;
   std::span<const uint16_t> expansions;
   std::span<const uint16_t> direct_codes;
   std::span<const uint64_t> spanned_pairs;

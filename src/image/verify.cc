@@ -514,15 +514,16 @@ class Verifier {
     }
     for (size_t i = 0; i < m_.segment.char_info.size; ++i) {
       // A 0 would close the sequence.
-      const uint32_t c = m_.segment.char_info.data[i], index = c & kCharCodeMask;
+      const CharInfo c = m_.segment.char_info.data[i];
+      const uint32_t index = c.code();
       bool good = index <= codes &&
-                  (index != 0 || (c & (kCharNormalizes | kCharGeneralPath | kCharSpace)) != 0);
-      if ((c & kCharExpands) != 0) {
+                  (index != 0 || c.Normalizes() || c.TakesGeneralPath() || c.EndsWord());
+      if (c.Expands()) {
         good = index < m_.segment.expansions.size() &&
                m_.segment.expansions[index] <= kMaxExpansionCodes &&
                m_.segment.expansions[index] < m_.segment.expansions.size() - index;
         const uint32_t count = good ? m_.segment.expansions[index] : 0;
-        const bool spaces = (c & kCharSpace) != 0;
+        const bool spaces = c.EndsWord();
         bool is_sign = false;  // of the next code
         for (uint32_t k = 1; good && k <= count; ++k) {
           const uint32_t code = m_.segment.expansions[index + k];

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "image/char_info.h"
 #include "image/forged_image.h"
 #include "trie/double_array.h"
 
@@ -287,57 +288,59 @@ void AddStateCases(Cases& cases) {
 void AddCharacterCases(Cases& cases) {
   const auto character = [&](const char* what, auto change) {
     Add(cases, "if (!good)", what, SectionId::kCharInfo, [=](Forged& f) {
-      const uint32_t is =
+      const image::CharInfo is =
           change(f, static_cast<uint32_t>(f.Get<uint16_t>(SectionId::kExpansions).size()));
-      f.Get<uint32_t>(SectionId::kCharInfo)[0x40] = is;
+      f.Get<image::CharInfo>(SectionId::kCharInfo)[0x40] = is;
       return 0x40u;
     });
   };
-  character("a code that is none", [](Forged& f, uint32_t) { return f.config().code_count + 1; });
-  character("no code and no reason", [](Forged&, uint32_t) { return uint32_t{0}; });
-  character("a list outside", [](Forged&, uint32_t at) { return image::kCharExpands | at; });
+  character("a code that is none", [](Forged& f, uint32_t) {
+    return image::CharInfo::OfCode(f.config().code_count + 1);
+  });
+  character("no code and no reason", [](Forged&, uint32_t) { return image::CharInfo(); });
+  character("a list outside", [](Forged&, uint32_t at) { return image::CharInfo::OfList(at); });
   character("a list where there are none", [](Forged& f, uint32_t) {
     f.Drop(SectionId::kExpansions);
-    return image::kCharExpands | 0x3000u;
+    return image::CharInfo::OfList(0x3000);
   });
   character("a long list", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{25});
     f.Add(SectionId::kExpansions, uint16_t{1}, 25);
-    return image::kCharExpands | at;
+    return image::CharInfo::OfList(at);
   });
   character("a list that ends outside", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{2});
     f.Add(SectionId::kExpansions, uint16_t{1});
-    return image::kCharExpands | at;
+    return image::CharInfo::OfList(at);
   });
   character("a list with a code that is none", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{1});
     f.Add(SectionId::kExpansions, static_cast<uint16_t>(f.config().code_count + 1));
-    return image::kCharExpands | at;
+    return image::CharInfo::OfList(at);
   });
   character("a list that ends before a sign", [](Forged& f, uint32_t at) {
     f.segment_config().rules = image::kPunctuationIsWord;
     f.Add(SectionId::kExpansions, uint16_t{1});
     f.Add(SectionId::kExpansions, image::kSign);
-    return image::kCharExpands | image::kCharSpace | at;
+    return image::CharInfo::OfList(at) | image::CharInfo::OfSpace();
   });
   character("a list with a space for a sign", [](Forged& f, uint32_t at) {
     f.segment_config().rules = image::kPunctuationIsWord;
     f.Add(SectionId::kExpansions, uint16_t{2});
     f.Add(SectionId::kExpansions, image::kSign);
     f.Add(SectionId::kExpansions, uint16_t{0});
-    return image::kCharExpands | image::kCharSpace | at;
+    return image::CharInfo::OfList(at) | image::CharInfo::OfSpace();
   });
   character("a list with a sign without that rule", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{2});
     f.Add(SectionId::kExpansions, image::kSign);
     f.Add(SectionId::kExpansions, uint16_t{1});
-    return image::kCharExpands | image::kCharSpace | at;
+    return image::CharInfo::OfList(at) | image::CharInfo::OfSpace();
   });
   character("a list with a space that is not said", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{1});
     f.Add(SectionId::kExpansions, uint16_t{0});
-    return image::kCharExpands | at;
+    return image::CharInfo::OfList(at);
   });
 }
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <set>
 
+#include "image/char_info.h"
 #include "image/fast_road.h"
 #include "image/forged_image.h"
 #include "image/reader.h"
@@ -329,8 +330,8 @@ void AddUnicodeCases(Cases& cases) {
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kLowerBlocks, SectionId::kLower, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompBlocks, SectionId::kDecomp, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompKBlocks, SectionId::kDecompK, 0);
-  AddTableCases<uint32_t>(cases, kSegments, SectionId::kCharInfoBlocks, SectionId::kCharInfo,
-                          image::kCharGeneralPath);
+  AddTableCases<image::CharInfo>(cases, kSegments, SectionId::kCharInfoBlocks, SectionId::kCharInfo,
+                                 image::CharInfo::OfGeneralPath());
   for (const SectionId id : {SectionId::kLower, SectionId::kDecomp, SectionId::kDecompK}) {
     cases.push_back({"if (end > m_.map_pool.size())", "a range beyond the pool", kHuggingFace, id,
                      [id](Forged& f) {

@@ -11,16 +11,19 @@ bool Has(const ByteSet& bytes, char32_t cp) {
   return cp < 0x80 && bytes.Has(static_cast<uint8_t>(cp));
 }
 
+// Whether a byte is itself, whatever comes before it.
+bool Stays(image::CharInfo info) {
+  return info.IsOneCode() && !info.IsMark();
+}
+
 // The greatest set of ASCII bytes other than letters that are pieces, stay as they are, join
 // nothing, and share no piece with an ASCII letter.
 ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
                     const Characters& characters) {
-  constexpr uint32_t kNotCommon = image::kCharExpands | image::kCharNormalizes |
-                                  image::kCharGeneralPath | image::kCharMarks | image::kCharBases |
-                                  image::kCharSpace;
   bool common[128] = {};
   for (char32_t cp = 0x21; cp < 0x7f; ++cp) {
-    common[cp] = MaybeCommon(cp) && (characters.info(cp) & kNotCommon) == 0 && IsPiece(model, cp);
+    const image::CharInfo info = characters.info(cp);
+    common[cp] = MaybeCommon(cp) && Stays(info) && info.bases() == 0 && IsPiece(model, cp);
   }
   for (const auto& [a, b] : neighbours.around_ascii) {
     if (a < 0x80 && IsAsciiLetter(b)) common[a] = false;
@@ -31,13 +34,6 @@ ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
     if (common[b]) bytes.Add(b);
   }
   return bytes;
-}
-
-// Whether a byte is itself, whatever comes before it.
-bool Stays(uint32_t info) {
-  constexpr uint32_t kOther = image::kCharExpands | image::kCharNormalizes |
-                              image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
-  return (info & kOther) == 0;
 }
 
 class Finder {
@@ -60,17 +56,17 @@ class Finder {
     }
     // Marks of HuggingFace's charsmap are only where another character swallows them
     // (fast/scan.cc); with other steps around it none is looked at so closely.
-    if (pipeline.sentencepiece || normalized.composed()) never_ |= image::kCharMarks;
+    forbids_marks_ = pipeline.sentencepiece || normalized.composed();
     composed_ = !pipeline.sentencepiece && normalized.composed();
     if (composed_) FindComposing(model.compose);
   }
 
   // Whether a segment must not end beside the character, which is no common byte.
   bool NoBoundary(char32_t cp) const {
-    const uint32_t info = characters_.info(cp);
-    return (info & never_) != 0 || Joined(cp) || composing_.contains(cp) || Becomes(cp, composing_) ||
-           ((info & image::kCharExpands) != 0 ? Expansion(info & image::kCharCodeMask)
-                                              : Code(info & image::kCharCodeMask));
+    const image::CharInfo info = characters_.info(cp);
+    return info.Normalizes() || info.TakesGeneralPath() || info.EndsWord() ||
+           (forbids_marks_ && info.IsMark()) || Joined(cp) || composing_.contains(cp) ||
+           Becomes(cp, composing_) || (info.Expands() ? Expansion(info.code()) : Code(info.code()));
   }
 
  private:
@@ -143,7 +139,7 @@ class Finder {
   // with a common byte before them.
   std::set<char32_t> joined_;
   std::set<char32_t> composing_;
-  uint32_t never_ = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
+  bool forbids_marks_ = false;
 };
 
 }  // namespace

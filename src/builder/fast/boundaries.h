@@ -4,7 +4,7 @@
 // Segments end between the common bytes (ASCII punctuation and digits) and characters that share no
 // piece with them. Which bytes are common is read off the pieces: a byte that is next to an ASCII
 // letter in some piece is not common, and no segment ends beside a character that is next to a
-// common byte in some piece (kCharNoBoundary). Two unknown characters never meet at such an end,
+// common byte in some piece (CharInfo::ForbidsBoundary). Two unknown characters never meet at such an end,
 // because common bytes are pieces themselves.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Boundaries {
 // do. Nothing if one of them is not itself, whatever comes before it.
 std::optional<ByteSet> AsciiSigns(const Model& model, const Characters& characters);
 
-// Sets kCharNoBoundary of characters. O(characters).
+// Forbids boundaries beside characters. O(characters).
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
                           const PieceNeighbours& neighbours, const CharsmapKeys& keys,
                           const NormalizedCharacters& normalized, Characters* characters);

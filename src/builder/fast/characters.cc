@@ -7,7 +7,7 @@
 // together with the one before it (normalized_characters.h). HuggingFace's Precompiled works on
 // grapheme clusters (tokenizers 0.23.2 normalizers/precompiled.rs): clusters shorter than 6 bytes
 // are replaced as a whole when a key is a prefix of them. A mark sends its segment through the
-// normalizer if that may happen to it and the character before it (kCharMarks): if that is a key, or
+// normalizer if that may happen to it and the character before it (CharInfo::Joins): if that is a key, or
 // begins some and the mark stands later in some, and both are short enough together. A separator
 // begins no longer key, and where it is a key itself it is a control, which marks do not join.
 // SentencePiece takes the longest key there is, so there every character that stands second or later
@@ -21,14 +21,15 @@
 
 namespace rankfeed::builder {
 
+using image::CharInfo;
 using image::FastRoadReason;
 
-void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out) {
+void AddCharInfo(const std::vector<CharInfo>& info, std::vector<SectionData>* out) {
   std::vector<uint16_t> blocks;
-  std::vector<uint32_t> chars;
-  std::map<std::vector<uint32_t>, uint16_t> known;
+  std::vector<CharInfo> chars;
+  std::map<std::vector<CharInfo>, uint16_t> known;
   for (size_t block = 0; block < image::kCodePointBlocks; ++block) {
-    const std::vector<uint32_t> content(info.begin() + static_cast<ptrdiff_t>(block * 256),
+    const std::vector<CharInfo> content(info.begin() + static_cast<ptrdiff_t>(block * 256),
                                         info.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
     const auto next = static_cast<uint16_t>(chars.size() / 256);
     const auto [it, added] = known.try_emplace(content, next);
@@ -63,14 +64,13 @@ FastRoadReason Characters::Classify() {
   }
   if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
     return reason;
-  info_.assign(0x110000, 0);
+  info_.assign(0x110000, CharInfo());
   FindTokenBegins();
   for (char32_t cp = 0; cp < 0x110000; ++cp) {
     // Surrogates are not in any text, but in three bytes that are no UTF-8.
     const bool surrogate = cp >= 0xd800 && cp < 0xe000;
-    const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : Joins(cp);
-    const bool leaves = (joins & image::kCharGeneralPath) != 0;
-    info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
+    const CharInfo joins = surrogate ? CharInfo::OfGeneralPath() : Joins(cp);
+    info_[cp] = joins.TakesGeneralPath() ? CharInfo::OfGeneralPath() : joins | Meaning(cp);
   }
   return FastRoadReason::kNone;
 }
@@ -112,8 +112,8 @@ FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
     return joins ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;
   }
   constexpr uint32_t kPatterns = image::kMarkInPattern | image::kMarkReorders;
-  const uint32_t joins = normalized_.joins(byte);
-  if ((joins & (kPatterns | kPatterns << image::kCharBaseShift)) != 0) {
+  const CharInfo joins = normalized_.joins(byte);
+  if (((joins.marks() | joins.bases()) & kPatterns) != 0) {
     return FastRoadReason::kSeparatorPatterns;
   }
   const std::string_view before = normalized_.BeforeCharsmap(byte, before_room);
@@ -153,20 +153,20 @@ uint32_t Characters::CodeOf(char32_t cp) const {
   return code != 0 ? code : model_.config->code_count;
 }
 
-// The same as a CharInfo.
-uint32_t Characters::CharOf(char32_t cp) const {
-  return CodeOf(cp) | (IsPiece(model_, cp) ? 0 : uint32_t{image::kCharUnknown});
+CharInfo Characters::CharOf(char32_t cp) const {
+  const CharInfo code = CharInfo::OfCode(CodeOf(cp));
+  return IsPiece(model_, cp) ? code : code.AsUnknown();
 }
 
-uint32_t Characters::Joins(char32_t cp) const {
+CharInfo Characters::Joins(char32_t cp) const {
   if (!pipeline_.sentencepiece) return normalized_.joins(cp);
-  return (keys_.IsLater(cp) ? uint32_t{image::kMarkAfterKey} : 0) |
-         (keys_.IsFirst(cp) ? uint32_t{image::kMarkAfterKey} : 0) << image::kCharBaseShift;
+  return CharInfo::OfMarks(keys_.IsLater(cp) ? image::kMarkAfterKey : 0u) |
+         CharInfo::OfBases(keys_.IsFirst(cp) ? image::kMarkAfterKey : 0u);
 }
 
-uint32_t Characters::Meaning(char32_t cp) {
+CharInfo Characters::Meaning(char32_t cp) {
   // Ends keys, in no reference's tests.
-  if (cp == 0 && pipeline_.sentencepiece) return image::kCharGeneralPath;
+  if (cp == 0 && pipeline_.sentencepiece) return CharInfo::OfGeneralPath();
   char room[4], own[4];
   const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
@@ -175,16 +175,16 @@ uint32_t Characters::Meaning(char32_t cp) {
   // Only ASCII characters are looked at for such tokens (fast/normalized_tokens.h).
   if (has_token_begins_ && !(cp < 0x80 && normal.size() == 1)) {
     const auto begins = [&](char byte) { return token_begins_.Has(static_cast<uint8_t>(byte)); };
-    if (std::any_of(normal.begin(), normal.end(), begins)) return image::kCharGeneralPath;
+    if (std::any_of(normal.begin(), normal.end(), begins)) return CharInfo::OfGeneralPath();
   }
   // Next to other white space it is part of a run.
   if (!pipeline_.sentencepiece && normalized_.JoinsRuns(cp)) {
-    return normal == c ? image::kCharGeneralPath | CharOf(cp) : uint32_t{image::kCharGeneralPath};
+    return normal == c ? CharInfo::OfGeneralPath() | CharOf(cp) : CharInfo::OfGeneralPath();
   }
-  if (normal != c) return normal == " " ? image::kCharSpace : Expansion(cp, normal);
-  if (cp == kMetaspace) return image::kCharGeneralPath;
+  if (normal != c) return normal == " " ? CharInfo::OfSpace() : Expansion(cp, normal);
+  if (cp == kMetaspace) return CharInfo::OfGeneralPath();
   if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
-    return image::kCharSpace;
+    return CharInfo::OfSpace();
   }
   // Signs of ASCII are common bytes.
   if (cp >= 0x80 && IsSign(cp)) return Expansion(cp, normal);
@@ -192,7 +192,7 @@ uint32_t Characters::Meaning(char32_t cp) {
 }
 
 // Of a character that becomes something else, or is a sign.
-uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
+CharInfo Characters::Expansion(char32_t cp, std::string_view normal) {
   std::vector<uint16_t> list = {0};
   bool spaces = false;  // or signs
   for (size_t at = 0; at < normal.size();) {
@@ -205,7 +205,7 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
     }
     if (out.code_point == kMetaspace ||
         (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
-      return image::kCharGeneralPath;
+      return CharInfo::OfGeneralPath();
     }
     if (IsSign(out.code_point)) {
       list.push_back(image::kSign);
@@ -219,19 +219,19 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
     return CharOf(utf8::Decode(normal, 0).code_point);
   }
   list[0] = static_cast<uint16_t>(list.size() - 1);
-  const uint32_t info = expansions_.Add(list);
-  return spaces && (info & image::kCharExpands) != 0 ? info | image::kCharSpace : info;
+  const CharInfo info = expansions_.Add(list);
+  return spaces && info.Expands() ? info | CharInfo::OfSpace() : info;
 }
 
-uint32_t ExpansionLists::Add(const std::vector<uint16_t>& list) {
-  if (list.size() > image::kMaxExpansionCodes + 1) return image::kCharNormalizes;
+CharInfo ExpansionLists::Add(const std::vector<uint16_t>& list) {
+  if (list.size() > image::kMaxExpansionCodes + 1) return CharInfo::OfNormalizer();
   const auto [at, added] = known_.try_emplace(list, static_cast<uint32_t>(all_.size()));
-  if (added && all_.size() + list.size() > image::kCharCodeMask) {
+  if (added && all_.size() + list.size() > CharInfo::kLastList) {
     known_.erase(at);
-    return image::kCharNormalizes;
+    return CharInfo::OfNormalizer();
   }
   if (added) all_.insert(all_.end(), list.begin(), list.end());
-  return image::kCharExpands | at->second;
+  return CharInfo::OfList(at->second);
 }
 
 }  // namespace rankfeed::builder

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/fast/characters.h: what each raw character means on the fast road (kCharInfo), and which ASCII
+// builder/fast/characters.h: what each raw character means on the fast road (image/char_info.h), and which ASCII
 // bytes separate words.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace rankfeed::builder {
 
-// Appends the sections of a table of image::CharInfo by code point.
-void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out);
+// Appends the sections of a table by code point.
+void AddCharInfo(const std::vector<image::CharInfo>& info, std::vector<SectionData>* out);
 
 // Tells whether fast/normalized_tokens.h can look for the added tokens of normalized text.
 bool NormalizedTokensCanBeFound(const Model& model);
@@ -29,9 +29,9 @@ bool NormalizedTokensCanBeFound(const Model& model);
 // The lists of kExpansions, each once.
 class ExpansionLists {
  public:
-  // CharInfo of a character that becomes the list: a count, and the codes. Without room for the list, or
+  // Of a character that becomes the list: a count, and the codes. Without room for the list, or
   // with too many codes, it must go through the normalizer.
-  uint32_t Add(const std::vector<uint16_t>& list);
+  image::CharInfo Add(const std::vector<uint16_t>& list);
   const std::vector<uint16_t>& all() const { return all_; }
 
  private:
@@ -50,10 +50,10 @@ class Characters {
   image::FastRoadReason Classify();
 
   const ByteSet& separators() const { return separators_; }
-  uint32_t info(char32_t cp) const { return info_[cp]; }  // image::CharInfo
-  const std::vector<uint32_t>& info() const { return info_; }
+  image::CharInfo info(char32_t cp) const { return info_[cp]; }
+  const std::vector<image::CharInfo>& info() const { return info_; }
   const std::vector<uint16_t>& expansions() const { return expansions_.all(); }
-  void Forbid(char32_t cp) { info_[cp] |= image::kCharNoBoundary; }
+  void Forbid(char32_t cp) { info_[cp] |= image::CharInfo::OfNoBoundary(); }
 
  private:
   void FindTokenBegins();
@@ -65,10 +65,10 @@ class Characters {
   uint32_t GraphemeOf(char32_t cp) const;
   bool BreaksClusters(char32_t cp) const;
   uint32_t CodeOf(char32_t cp) const;
-  uint32_t CharOf(char32_t cp) const;
-  uint32_t Joins(char32_t cp) const;
-  uint32_t Meaning(char32_t cp);
-  uint32_t Expansion(char32_t cp, std::string_view normal);
+  image::CharInfo CharOf(char32_t cp) const;
+  image::CharInfo Joins(char32_t cp) const;
+  image::CharInfo Meaning(char32_t cp);
+  image::CharInfo Expansion(char32_t cp, std::string_view normal);
 
   const Model& model_;
   const Pipeline& pipeline_;
@@ -78,7 +78,7 @@ class Characters {
   std::set<char32_t> symbols_;  // user-defined ones of one character
   ByteSet token_begins_;
   bool has_token_begins_ = false;
-  std::vector<uint32_t> info_;  // by code point
+  std::vector<image::CharInfo> info_;  // by code point
   ExpansionLists expansions_;
 };
 

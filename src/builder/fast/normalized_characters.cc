@@ -14,13 +14,10 @@
 namespace rankfeed::builder {
 namespace {
 
+using image::CharInfo;
 using image::FastRoadReason;
 using image::Op;
 using image::Step;
-
-constexpr uint32_t Bases(uint32_t marks) {
-  return marks << image::kCharBaseShift;
-}
 
 OffTheFastRoad Because(const Step& step) {
   return {FastRoadReason::kNormalizer, step.op};
@@ -70,7 +67,7 @@ std::string_view NormalizedCharacters::Look(const Changes& changes, char32_t cp,
 }
 
 OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
-  joins_.assign(0x110000, 0);
+  joins_.assign(0x110000, CharInfo());
   const auto steps = model_.normalizer;
   for (size_t k = 0; k < steps.size(); ++k) {
     const Step& step = steps[k];
@@ -216,8 +213,8 @@ void NormalizedCharacters::Join(size_t k) {
       JoinByComposition(step.op == static_cast<uint32_t>(Op::kNfkc),
                         std::any_of(later.begin(), later.end(),
                                     [&](const Step& of) { return ReadsSeveral(of); })
-                            ? image::kCharGeneralPath
-                            : image::kMarkReorders);
+                            ? CharInfo::OfGeneralPath()
+                            : CharInfo::OfMarks(image::kMarkReorders));
       return;
     case Other::kNfd:
     case Other::kNfkd: {
@@ -239,19 +236,19 @@ void NormalizedCharacters::JoinByCharsmap() {
   ForEachCharacter([&](char32_t cp) {
     char room[4];
     const std::string_view before = Of(cp, room);
-    uint32_t info = before.empty() ? Bases(image::kClusterMarks) : 0;
+    CharInfo info = before.empty() ? CharInfo::OfBases(image::kClusterMarks) : CharInfo();
     size_t at = 0;
     ForEachIn(before, [&](char32_t c) {
       char bytes[4];
       const std::string_view one(bytes, utf8::Encode(c, bytes));
-      const uint32_t of = CharsmapJoins(c, one);
+      const CharInfo of = CharsmapJoins(c, one);
       // A cluster of several that came from one character goes on with any mark.
-      if (at != 0 && (of & image::kCharMarks) != 0) info |= Bases(image::kClusterMarks);
+      if (at != 0 && of.IsMark()) info |= CharInfo::OfBases(image::kClusterMarks);
       info |= of;
       // A cluster may join a Prepend character with a separator after it.
       if ((model_.props[c] & image::kGraphemeMask) == image::kGraphemePrepend) {
         prepend_keys_ |= keys_.SomeBegin(one);
-        info |= image::kCharNormalizes;
+        info |= CharInfo::OfNormalizer();
       }
       at += one.size();
     });
@@ -259,7 +256,7 @@ void NormalizedCharacters::JoinByCharsmap() {
   });
 }
 
-uint32_t NormalizedCharacters::CharsmapJoins(char32_t cp, std::string_view c) const {
+CharInfo NormalizedCharacters::CharsmapJoins(char32_t cp, std::string_view c) const {
   uint32_t marks = keys_.IsLater(cp) ? uint32_t{image::kMarkAfterKey} : 0;
   uint32_t bases = keys_.IsFirst(cp) ? uint32_t{image::kMarkAfterKey} : 0;
   // The shortest key that a cluster begins with replaces all of it, the marks after that too.
@@ -274,15 +271,16 @@ uint32_t NormalizedCharacters::CharsmapJoins(char32_t cp, std::string_view c) co
     case image::kGraphemeSpacingMark:
     case image::kGraphemeLinker:
     case image::kGraphemeZwnj:
-      return Bases(bases) | marks;
+      return CharInfo::OfBases(bases) | CharInfo::OfMarks(marks);
   }
-  return Bases(bases);
+  return CharInfo::OfBases(bases);
 }
 
 void NormalizedCharacters::JoinByPattern(std::string_view pattern) {
   std::set<char32_t> in_pattern;
   ForEachIn(pattern, [&](char32_t c) { in_pattern.insert(c); });
-  constexpr uint32_t kBoth = image::kMarkInPattern | Bases(image::kMarkInPattern);
+  constexpr CharInfo kBoth =
+      CharInfo::OfMarks(image::kMarkInPattern) | CharInfo::OfBases(image::kMarkInPattern);
   for (const char32_t c : in_pattern) {
     if (!IsChanged(c)) joins_[c] |= kBoth;
   }
@@ -290,7 +288,7 @@ void NormalizedCharacters::JoinByPattern(std::string_view pattern) {
     bool joins = false;
     ForEachIn(before, [&](char32_t c) { joins |= in_pattern.contains(c); });
     if (joins) joins_[cp] |= kBoth;
-    if (before.empty()) joins_[cp] |= Bases(image::kMarkInPattern);
+    if (before.empty()) joins_[cp] |= CharInfo::OfBases(image::kMarkInPattern);
   });
 }
 
@@ -320,17 +318,19 @@ void NormalizedCharacters::JoinByForm(bool compatible, uint32_t dropped) {
       const bool mark = model_.ccc[part] != 0;
       const bool stays = !unicode::HasProp(model_, part, dropped);
       only_marks &= mark;
-      if (only_marks) joins_[cp] |= stays ? image::kMarkReorders : image::kMarkInPattern;
-      if (mark) joins_[cp] |= Bases(stays ? staying : uint32_t{image::kMarkReorders});
+      if (only_marks) {
+        joins_[cp] |= CharInfo::OfMarks(stays ? image::kMarkReorders : image::kMarkInPattern);
+      }
+      if (mark) joins_[cp] |= CharInfo::OfBases(stays ? staying : uint32_t{image::kMarkReorders});
       vanished = false;
     });
-    if (vanished) joins_[cp] |= Bases(staying);
+    if (vanished) joins_[cp] |= CharInfo::OfBases(staying);
   };
   changed_unassigned_ ? ForEachCharacter(join) : ForEachAssigned(join);
 }
 
 // composing: what characters are that may compose with one before them.
-void NormalizedCharacters::JoinByComposition(bool compatible, uint32_t composing) {
+void NormalizedCharacters::JoinByComposition(bool compatible, CharInfo composing) {
   constexpr char32_t kLeads = 0x1100, kLeadsEnd = 0x1113, kVowels = 0x1161, kVowelsEnd = 0x1176,
                      kTails = 0x11a8, kTailsEnd = 0x11c3, kSyllables = 0xac00,
                      kSyllablesEnd = 0xd7a4;
@@ -351,7 +351,7 @@ void NormalizedCharacters::JoinByComposition(bool compatible, uint32_t composing
     bool first = true;
     ForEachPart(cp, compatible, [&](char32_t part) {
       if (first && (is[part] & kSecond) != 0) joins_[cp] |= composing;
-      if ((is[part] & kFirst) != 0) joins_[cp] |= Bases(image::kMarkReorders);
+      if ((is[part] & kFirst) != 0) joins_[cp] |= CharInfo::OfBases(image::kMarkReorders);
       first = false;
     });
   });
@@ -448,7 +448,7 @@ void NormalizedCharacters::LeaveLostSpaces(const SpaceStep& before) {
     if ((before.contents[cp] & (kSpaces | kOtherWhiteSpace)) == 0) continue;
     char then[4], now[4];
     const auto c = static_cast<char32_t>(cp);
-    if (Look(before.changed, c, then) != Of(c, now)) joins_[cp] |= image::kCharGeneralPath;
+    if (Look(before.changed, c, then) != Of(c, now)) joins_[cp] |= CharInfo::OfGeneralPath();
   }
 }
 
@@ -471,7 +471,7 @@ OffTheFastRoad NormalizedCharacters::SettleMetaspaces() {
   for (size_t cp = 0; cp < now.size(); ++cp) {
     if ((now[cp] & kOtherWhiteSpace) == 0) continue;
     if (cp < 0x80) return Because(*collapse_.step);
-    joins_[cp] |= image::kCharGeneralPath;
+    joins_[cp] |= CharInfo::OfGeneralPath();
   }
   return {};
 }

@@ -6,7 +6,7 @@
 // The composition is exact by induction over the steps. A step that takes characters one by one
 // (Lowercase, Nmt, StripAccents, a Replace of one character) makes of a text what it makes of its
 // parts. For one that does not, every pair of neighbours that it could read together has a bit in
-// common, the second among its kCharMarks and the first among its kCharBases; the segment engine
+// common, the second among its marks and the first among its bases (image/char_info.h); the segment engine
 // sends a segment with such a pair through the steps themselves. All others see the concatenation of
 // what the steps before made of each character.
 //
@@ -82,8 +82,8 @@ class NormalizedCharacters {
   std::string_view BeforeCharsmap(char32_t cp, char (&room)[4]) const {
     return Look(before_charsmap_, cp, room);
   }
-  // image::CharInfo: kCharMarks, kCharBases, kCharNormalizes and kCharGeneralPath.
-  uint32_t joins(char32_t cp) const { return joins_[cp]; }
+  // Its marks and bases, and whether it normalizes or takes the general path.
+  image::CharInfo joins(char32_t cp) const { return joins_[cp]; }
   // Whether it is white space that a run of white space takes in, but no space on its own.
   bool JoinsRuns(char32_t cp) const { return !joins_runs_.empty() && joins_runs_[cp]; }
   // Whether steps other than the charsmap change characters.
@@ -113,8 +113,8 @@ class NormalizedCharacters {
   template <class F>
   void ForEachPart(char32_t cp, bool compatible, F f) const;
   void JoinByForm(bool compatible, uint32_t dropped);
-  void JoinByComposition(bool compatible, uint32_t composing);
-  uint32_t CharsmapJoins(char32_t cp, std::string_view c) const;
+  void JoinByComposition(bool compatible, image::CharInfo composing);
+  image::CharInfo CharsmapJoins(char32_t cp, std::string_view c) const;
   bool MarksAreAccents() const;
   std::vector<uint8_t> Contents() const;
 
@@ -131,7 +131,7 @@ class NormalizedCharacters {
   const CharsmapKeys& keys_;
   Changes changed_, before_charsmap_;
   bool changed_unassigned_ = false;
-  std::vector<uint32_t> joins_;
+  std::vector<image::CharInfo> joins_;
   std::vector<bool> joins_runs_;
   bool composed_ = false, charsmap_ = false;
   bool prepend_keys_ = false;

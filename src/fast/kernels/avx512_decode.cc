@@ -84,15 +84,6 @@ inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
   return likely;
 }
 
-// Follows(), of those that are.
-RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i previous) {
-  constexpr uint32_t kNotOne =
-      image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
-  const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, image::kCharBaseShift),
-                                         Set32(image::kCharMarks));
-  return _mm512_mask_testn_epi32_mask(are, info, _mm512_or_si512(marks, Set32(kNotOne)));
-}
-
 // Of up to 64 bytes: where characters begin, and where one goes on that should not or does not and
 // should. A character that has no end in those is wrong after them.
 struct Utf8Bytes {
@@ -142,25 +133,47 @@ class Utf8Decoder {
 
 }  // namespace
 
+// Sixteen infos, and the questions of image::CharInfo about them.
+struct CharInfos {
+  using Info = image::CharInfo;
+
+  RANKFEED_GATHER static __m512i All(Info info) { return Set32(info.bits_); }
+  RANKFEED_GATHER static Info One(__m512i of, uint32_t i) { return Info(avx512::One(of, 1u << i)); }
+  RANKFEED_GATHER static __m512i Codes(__m512i of) {
+    return _mm512_and_si512(of, Set32(Info::kCode));
+  }
+  RANKFEED_GATHER static __mmask16 Follow(__mmask16 are, __m512i of, __m512i last) {
+    const __m512i marks = _mm512_and_si512(
+        _mm512_srli_epi32(last, Info::kBaseShift - Info::kMarkShift), Set32(Info::kMarks));
+    return _mm512_mask_testn_epi32_mask(are, of, _mm512_or_si512(marks, Set32(Info::kNotOne)));
+  }
+  RANKFEED_GATHER static __mmask16 AreMarks(__m512i of) {
+    return _mm512_test_epi32_mask(of, Set32(Info::kMarks));
+  }
+  RANKFEED_GATHER static __mmask16 AreUnknownAfter(__m512i of, __m512i last) {
+    return _mm512_test_epi32_mask(_mm512_and_si512(of, last), Set32(Info::kUnknown));
+  }
+};
+
 RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
   const char* const end = to->readable;
   uint32_t size = to->size;
   if (text >= end || size >= to->size_limit) return text;
-  __m512i before = Set32(to->previous), codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
+  __m512i before = CharInfos::All(to->previous);
+  __m512i codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
   for (;;) {
     const uint32_t count = Room(text, end, to->size_limit - size);
     const auto [at, are] = Threes(text, count);
     const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->basic, 4);
-    const __m512i codes = _mm512_and_si512(info, Set32(image::kCharCodeMask));
+    const __m512i codes = CharInfos::Codes(info);
     const __m512i previous = Shifted(info, before);
-    const uint32_t follow = FollowMask(are, info, previous);
+    const uint32_t follow = CharInfos::Follow(are, info, previous);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
     const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(follow)));
     if (size + done > to->open() + RunDecode::kCutFrom) {
       const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
-      const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kCharMarks));
-      const uint32_t unknown =
-          _mm512_test_epi32_mask(_mm512_and_si512(info, previous), Set32(image::kCharUnknown));
+      const uint32_t marked = CharInfos::AreMarks(info);
+      const uint32_t unknown = CharInfos::AreUnknownAfter(info, previous);
       const uint32_t from = std::max(to->open() + RunDecode::kCutFrom, size) - size;
       // Parts are longer than a vector, so that there is one cut at most.
       static_assert(RunDecode::kCutFrom >= kCharacters);
@@ -179,14 +192,15 @@ RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
       continue;
     }
     // Without any, the last of those before.
-    to->previous = done != 0 ? One(info, 1u << (done - 1)) : One(before, 1u << (kCharacters - 1));
+    to->previous = done != 0 ? CharInfos::One(info, done - 1)
+                             : CharInfos::One(before, kCharacters - 1);
     to->size = size + done;
     text += 3 * done;
     if (text >= end || to->size >= to->size_limit || !AppendExpansion(text, to)) return text;
     text += 3;
     if (text >= end || to->size >= to->size_limit) return text;
     size = to->size;
-    before = Set32(to->previous);
+    before = CharInfos::All(to->previous);
     codes_before = Set32(to->codes[size - 1]);
   }
 }
@@ -258,7 +272,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
 RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys,
                                      const uint16_t* misses, uint32_t count, ShortDecode* to) {
   const Utf8Decoder utf8;
-  const uint32_t* const basic = to->basic;
+  const image::CharInfo* const basic = to->basic;
   uint16_t* const all_codes = to->codes;
   uint32_t size = to->size, span = to->count, done = 0;
   for (; done < count && size < to->size_limit && span < to->count_limit; ++done) {
@@ -282,7 +296,7 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
           key, k == 0 ? _mm512_castsi512_si128(places) : _mm512_extracti32x4_epi32(places, 1),
           there);
       const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, basic, 4);
-      is &= there == FollowMask(known, info, Shifted(info, previous));
+      is &= there == CharInfos::Follow(known, info, Shifted(info, previous));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), _mm512_cvtepi32_epi16(info));
       previous = info;
     }

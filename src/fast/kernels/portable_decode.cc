@@ -19,20 +19,22 @@ HWY_BEFORE_NAMESPACE();
 namespace rankfeed::fast {
 namespace HWY_NAMESPACE {
 
+using image::CharInfo;
+
 // Characters of three bytes from kFirst up to kEnd, as long as each is one code and begins before
-// end. Reads four bytes from there. *codes and *previous, the CharInfo of the last, are moved on;
+// end. Reads four bytes from there. *codes and *previous, of the last, are moved on;
 // returns where it stopped.
 template <uint32_t kFirst, uint32_t kEnd>
-HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, const char* end,
-                                   uint16_t** codes, uint32_t* previous) {
-  uint32_t last = *previous;
+HWY_INLINE const char* DecodeThree(const CharInfo* basic, const char* text, const char* end,
+                                   uint16_t** codes, CharInfo* previous) {
+  CharInfo last = *previous;
   uint16_t* out = *codes;
   for (; text < end; text += 3) {
     // Not overlong (E0 80..9F). Surrogates are no direct code.
     const uint32_t word = utf8::LoadThree(text), c = utf8::CodePointOfThree(word);
-    const uint32_t info = basic[c];
-    if (!utf8::IsThree(word) || c - kFirst >= kEnd - kFirst || !Follows(info, last)) break;
-    *out++ = static_cast<uint16_t>(info);
+    const CharInfo info = basic[c];
+    if (!utf8::IsThree(word) || c - kFirst >= kEnd - kFirst || !info.Follows(last)) break;
+    *out++ = static_cast<uint16_t>(info.code());
     last = info;
   }
   *codes = out;
@@ -42,7 +44,7 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
 
 const char* DecodeRun(const char* text, RunDecode* to) {
   const char* const end = to->readable;
-  const uint32_t* const basic = to->basic;
+  const CharInfo* const basic = to->basic;
   // To the next place where a part is long enough, and from there on one by one.
   while (text < end && to->size < to->size_limit) {
     const uint32_t most =
@@ -60,15 +62,14 @@ const char* DecodeRun(const char* text, RunDecode* to) {
     }
     uint16_t code;
     uint16_t* out = &code;
-    uint32_t info = to->previous;
+    CharInfo info = to->previous;
     if (DecodeThree<0x800, image::kFirstCjk>(basic, text, text + 1, &out, &info) == text) {
       if (!AppendExpansion(text, to)) return text;
       text += 3;
       continue;
     }
     const uint16_t last_code = to->codes[to->size - 1];
-    if ((info & image::kCharMarks) == 0 &&
-        MayEndBetween(to->pairs, last_code, to->previous, info)) {
+    if (!info.IsMark() && MayEndBetween(to->pairs, last_code, to->previous, info)) {
       to->Cut();
     }
     to->codes[to->size++] = code;
@@ -108,14 +109,10 @@ const char* DecodeCjk(const char* text, RunDecode* to) {
   return text;
 }
 
-// Characters that are one code wherever they stand.
-constexpr uint32_t kDirect =
-    image::kCharCodeMask | image::kCharBases | image::kCharNoBoundary | image::kCharUnknown;
-
 // Several characters at a time, with the first again in the place of what is missing in the last
 // group: how long a segment is follows no pattern that a branch predictor could learn. Returns the
 // count of codes, 0 if some character is not one.
-HWY_INLINE uint32_t DecodeOnes(const uint32_t* basic, const uint64_t (&key)[3],
+HWY_INLINE uint32_t DecodeOnes(const CharInfo* basic, const uint64_t (&key)[3],
                                const uint64_t (&mask)[3], uint32_t size, uint16_t* out) {
   const uint64_t fill = 0x0101010101010101 * (key[0] & 0xff);
   uint8_t bytes[24];
@@ -123,45 +120,47 @@ HWY_INLINE uint32_t DecodeOnes(const uint32_t* basic, const uint64_t (&key)[3],
     const uint64_t filled = key[i] | (fill & ~mask[i]);
     std::memcpy(bytes + 8 * i, &filled, sizeof(filled));
   }
-  uint32_t flags = 0;
+  CharInfo all;
   for (uint32_t i = 0; i < size; i += 8) {
     for (uint32_t k = 0; k < 8; ++k) {
-      const uint32_t info = basic[bytes[i + k]];
-      flags |= info;
-      out[i + k] = static_cast<uint16_t>(info);
+      const CharInfo info = basic[bytes[i + k]];
+      all |= info;
+      out[i + k] = static_cast<uint16_t>(info.code());
     }
   }
-  return (flags & ~kDirect) == 0 ? size : 0;
+  return all.IsDirect() ? size : 0;
 }
 
-HWY_INLINE uint32_t DecodeTwos(const uint32_t* basic, const uint64_t (&key)[3],
+HWY_INLINE uint32_t DecodeTwos(const CharInfo* basic, const uint64_t (&key)[3],
                                const uint64_t (&mask)[3], uint32_t size, uint16_t* out) {
   const uint64_t fill = 0x0001000100010001 * (key[0] & 0xffff);
-  uint32_t flags = 0;
+  CharInfo all;
+  bool overlong = false;
   for (uint32_t i = 0; 2 * i < size; i += 4) {
     const uint64_t filled = key[i / 4] | (fill & ~mask[i / 4]);
     for (uint32_t k = 0; k < 4; ++k) {
       const auto two = static_cast<uint32_t>(filled >> 16 * k);
       const uint32_t c = (two & 0x1f) << 6 | (two >> 8 & 0x3f);
-      const uint32_t info = basic[c];
-      flags |= info | (c < 0x80 ? ~uint32_t{0} : 0);  // overlong
-      out[i + k] = static_cast<uint16_t>(info);
+      const CharInfo info = basic[c];
+      all |= info;
+      overlong |= c < 0x80;
+      out[i + k] = static_cast<uint16_t>(info.code());
     }
   }
-  return (flags & ~kDirect) == 0 ? size / 2 : 0;
+  return all.IsDirect() && !overlong ? size / 2 : 0;
 }
 
-uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, uint16_t* out) {
-  uint32_t previous = 0;
+uint32_t DecodeMixed(const CharInfo* basic, const char* bytes, uint32_t size, uint16_t* out) {
+  CharInfo previous;
   uint16_t* to = out;
   size_t pos = static_cast<size_t>(
       DecodeThree<0x800, 0x10000>(basic, bytes, bytes + size, &to, &previous) - bytes);
   while (pos < size) {
     const utf8::Decoded c = utf8::DecodeInline({bytes, size}, pos);
     if (!c.valid || c.size > 3) return 0;
-    const uint32_t info = basic[c.code_point];
-    if (!Follows(info, previous)) return 0;
-    *to++ = static_cast<uint16_t>(info);
+    const CharInfo info = basic[c.code_point];
+    if (!info.Follows(previous)) return 0;
+    *to++ = static_cast<uint16_t>(info.code());
     previous = info;
     pos += c.size;
   }

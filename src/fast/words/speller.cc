@@ -26,23 +26,20 @@ WordPieceSpeller::WordPieceSpeller(const Model& model, const Scratch& scratch)
 // it stopped, before a character of another kind.
 template <bool kPlaces>
 [[gnu::always_inline]] inline size_t WordPieceSpeller::SpellSigns(std::string_view segment, size_t at,
-                                                         uint32_t offset, uint32_t* previous,
+                                                         uint32_t offset, image::CharInfo* previous,
                                                          TokenSink* sink) const {
-  constexpr uint32_t kKind = image::kCharExpands | image::kCharNormalizes |
-                             image::kCharGeneralPath | image::kCharSpace;
-  const uint32_t* const basic = tables_.char_info.data;
+  const image::CharInfo* const basic = tables_.char_info.data;
   const uint32_t* const lone_ids = scratch_.lone_ids;
-  for (uint32_t info = *previous; at + 4 <= segment.size(); at += 3) {
+  for (image::CharInfo last = *previous; at + 4 <= segment.size(); at += 3) {
     const uint32_t word = utf8::LoadThree(segment.data() + at), c = utf8::CodePointOfThree(word);
     if (!utf8::IsThree(word) || c < 0x800) break;
-    const uint32_t joining = image::JoiningMarks(info);
-    info = basic[c];
-    const uint32_t code = info & image::kCharCodeMask;
-    if ((info & (kKind | joining)) != image::kCharSpace || code == 0 || code > code_count_) break;
+    const image::CharInfo info = basic[c];
+    const uint32_t code = info.code();
+    if (!info.IsOneWordAfter(last) || code == 0 || code > code_count_) break;
     if (lone_ids[code] == image::kNoId) break;
     const auto begin = static_cast<uint32_t>(offset + at);
     sink->Push(lone_ids[code], kPlaces ? begin : 0, kPlaces ? begin + 3 : 0);
-    *previous = info;
+    *previous = last = info;
   }
   return at;
 }
@@ -84,30 +81,28 @@ template <bool kPlaces>
 template <bool kPlaces>
 Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
                                     TokenSink* sink) const {
-  constexpr uint32_t kNotOne = image::kCharExpands | image::kCharNormalizes |
-                               image::kCharGeneralPath | image::kCharSpace;
   Outcome outcome;
   Word word;
-  uint32_t previous = 0;  // CharInfo of the character before
+  image::CharInfo previous;  // of the character before
   for (size_t at = 0; at < segment.size();) {
     if (word.count == 0) {
       at = SpellSigns<kPlaces>(segment, at, offset, &previous, sink);
       if (at == segment.size()) break;
     }
-    const utf8::Decoded c = utf8::DecodeInline(segment, at);
+    const fast::Character c = fast::CharacterAt(tables_, segment, at);
     const auto begin = static_cast<uint32_t>(offset + at);
     at += c.size;
     const auto end = static_cast<uint32_t>(offset + at);
-    const uint32_t info = tables_.char_info[c.code_point];
-    const uint32_t code = info & image::kCharCodeMask;
-    if ((info & image::JoiningMarks(previous)) != 0) return {.general = true};
+    const image::CharInfo info = c.info;
+    const uint32_t code = info.code();
+    if (info.Joins(previous)) return {.general = true};
     previous = info;
-    if ((info & kNotOne) == 0) {
+    if (info.IsOneCode()) {
       Add<kPlaces>(code, begin, end, &word);
       continue;
     }
-    if ((info & (image::kCharNormalizes | image::kCharGeneralPath)) != 0) return {.general = true};
-    if ((info & image::kCharExpands) == 0) {
+    if (info.Normalizes() || info.TakesGeneralPath()) return {.general = true};
+    if (!info.Expands()) {
       // White space, or with a code a word of its own.
       EndWord<kPlaces>(&word, sink, &outcome);
       outcome.gaps |= code == 0;

@@ -64,7 +64,8 @@ class WordPieceSpeller {
   template <bool kPlaces>
   Outcome SpellWith(std::string_view segment, uint32_t offset, TokenSink* sink) const;
   template <bool kPlaces>
-  size_t SpellSigns(std::string_view segment, size_t at, uint32_t offset, uint32_t* previous,
+  size_t SpellSigns(std::string_view segment, size_t at, uint32_t offset,
+                    image::CharInfo* previous,
                     TokenSink* sink) const;
   template <bool kPlaces>
   void Add(uint32_t code, uint32_t begin, uint32_t end, Word* word) const;

@@ -64,17 +64,15 @@ class PathFinder {
 // long for the table.
 bool Spell(std::span<const uint16_t> codes, const PieceNeighbours& neighbours,
            const Characters& characters, std::string* text) {
-  constexpr uint32_t kChanges =
-      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
-  uint32_t joining = 0;
+  image::CharInfo previous;
   for (const uint16_t code : codes) {
     const char32_t cp = neighbours.code_point[code];
-    const uint32_t info = characters.info(cp);
-    if (cp == 0 || (info & (kChanges | joining)) != 0 || (info & image::kCharCodeMask) != code ||
+    const image::CharInfo info = characters.info(cp);
+    if (cp == 0 || !info.Follows(previous) || info.code() != code ||
         (cp < 0x80 && characters.separators().Has(static_cast<uint8_t>(cp)))) {
       return false;
     }
-    joining = image::JoiningMarks(info);
+    previous = info;
     char bytes[4];
     text->append(bytes, utf8::Encode(cp, bytes));
   }
@@ -174,11 +172,10 @@ SpanTable MakeSpanTable(const Model& model, const PieceNeighbours& neighbours,
 }
 
 std::vector<uint16_t> MakeDirectCodes(const Characters& characters) {
-  constexpr uint32_t kCodeOnly = image::kCharCodeMask | image::kCharBases | image::kCharNoBoundary;
   std::vector<uint16_t> codes(image::kDirectCodeCount, 0);
   for (char32_t cp = 1; cp < 0x10000; ++cp) {
-    const uint32_t info = characters.info(cp);
-    if ((info & ~kCodeOnly) == 0) codes[cp] = static_cast<uint16_t>(info);
+    const image::CharInfo info = characters.info(cp);
+    if (info.IsDirect() && !info.IsUnknown()) codes[cp] = static_cast<uint16_t>(info.code());
   }
   return codes;
 }

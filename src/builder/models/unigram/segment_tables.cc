@@ -30,19 +30,17 @@ using image::SectionId;
 // Whether user-defined symbols are what their characters are one by one, of which none is read
 // together with the next: then only what follows one may be read otherwise (fast/symbols.h).
 bool SymbolsAreTheirCharacters(const Model& model, const Characters& characters) {
-  constexpr uint32_t kChanges =
-      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
   for (const uint32_t id : PieceIds(model)) {
     const std::string_view text = model.piece(id);
-    uint32_t previous = 0;
+    image::CharInfo previous;
     size_t size = utf8::Decode(text, 0).size;
     if (!IsUserDefined(model, id) || size == text.size()) continue;
     for (size_t at = 0; at < text.size(); at += size) {
       const utf8::Decoded c = utf8::Decode(text, at);
-      const uint32_t info = characters.info(c.code_point);
+      const image::CharInfo info = characters.info(c.code_point);
       // White space parts segments, also where it has a code.
-      if (c.code_point <= ' ' || (info & (kChanges | image::JoiningMarks(previous))) != 0) return false;
-      if ((info & image::kCharCodeMask) != model.codes[c.code_point]) return false;
+      if (c.code_point <= ' ' || !info.Follows(previous)) return false;
+      if (info.code() != model.codes[c.code_point]) return false;
       previous = info;
       size = c.size;
     }

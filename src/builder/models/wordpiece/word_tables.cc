@@ -28,6 +28,7 @@
 namespace rankfeed::builder {
 namespace {
 
+using image::CharInfo;
 using image::FastRoadReason;
 using image::Op;
 using image::SectionId;
@@ -50,39 +51,34 @@ std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
   return isolates;
 }
 
-// The meanings of raw characters (kCharInfo).
+// The meanings of raw characters.
 class WordCharacters {
  public:
   WordCharacters(const Model& model, const NormalizedCharacters& normalized, bool isolates)
-      : model_(model), normalized_(normalized), isolates_(isolates), info_(0x110000, 0) {
+      : model_(model), normalized_(normalized), isolates_(isolates), info_(0x110000) {
     for (char32_t cp = 0; cp < 0x110000; ++cp) {
       // Surrogates are not in any text, but in three bytes that are no UTF-8.
       const bool surrogate = cp >= 0xd800 && cp < 0xe000;
-      const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : normalized.joins(cp);
-      const bool leaves = (joins & image::kCharGeneralPath) != 0;
-      info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
-      if (cp >= 0x80 && MayBeginToken(cp)) info_[cp] = image::kCharGeneralPath;
+      const CharInfo joins = surrogate ? CharInfo::OfGeneralPath() : normalized.joins(cp);
+      info_[cp] = joins.TakesGeneralPath() ? CharInfo::OfGeneralPath() : joins | Meaning(cp);
+      if (cp >= 0x80 && MayBeginToken(cp)) info_[cp] = CharInfo::OfGeneralPath();
     }
   }
 
-  uint32_t operator[](char32_t cp) const { return info_[cp]; }
-  const std::vector<uint32_t>& info() const { return info_; }
+  CharInfo operator[](char32_t cp) const { return info_[cp]; }
+  const std::vector<CharInfo>& info() const { return info_; }
   const std::vector<uint16_t>& expansions() const { return expansions_.all(); }
 
   // Tells whether a character is one code inside of a word, in any company.
-  bool IsPlain(char32_t cp) const {
-    return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == 0 && Code(cp) != 0;
-  }
+  bool IsPlain(char32_t cp) const { return info_[cp].StandsAlone() && Code(cp) != 0; }
   // Tells whether a character is a word of its own.
-  bool IsSign(char32_t cp) const { return OnlySpace(cp) && Code(cp) != 0; }
-  bool IsSeparator(char32_t cp) const { return info_[cp] == image::kCharSpace; }
-  uint32_t Code(char32_t cp) const { return info_[cp] & image::kCharCodeMask; }
+  bool IsSign(char32_t cp) const {
+    return info_[cp].IsOneWord() && !info_[cp].IsMark() && Code(cp) != 0;
+  }
+  bool IsSeparator(char32_t cp) const { return info_[cp] == CharInfo::OfSpace(); }
+  uint32_t Code(char32_t cp) const { return info_[cp].code(); }
 
  private:
-  bool OnlySpace(char32_t cp) const {
-    return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == image::kCharSpace;
-  }
-
   // Tells whether a character becomes the begin of an added token of normalized text.
   bool MayBeginToken(char32_t cp) const {
     if (model_.added_normalized.empty()) return false;
@@ -99,10 +95,10 @@ class WordCharacters {
     return static_cast<uint16_t>(code != 0 ? code : model_.config->code_count);
   }
 
-  uint32_t Meaning(char32_t cp) {
+  CharInfo Meaning(char32_t cp) {
     if (!normalized_.IsChanged(cp) && !unicode::IsWhiteSpace(cp)) {
       const bool sign = isolates_ && unicode::HasProp(model_, cp, image::kPunctuationProp);
-      return (sign ? uint32_t{image::kCharSpace} : 0) | CodeOf(cp);
+      return (sign ? CharInfo::OfSpace() : CharInfo()) | CharInfo::OfCode(CodeOf(cp));
     }
     char room[4];
     const std::string_view text = normalized_.Of(cp, room);
@@ -119,24 +115,24 @@ class WordCharacters {
       if (sign) list.push_back(image::kSign);
       list.push_back(space ? uint16_t{0} : CodeOf(c.code_point));
     }
-    const uint32_t words = spaces ? uint32_t{image::kCharSpace} : 0;
+    const CharInfo words = spaces ? CharInfo::OfSpace() : CharInfo();
     const size_t count = list.size() - 1;
-    if (count == 1) return words | list[1];
-    if (count == 2 && list[1] == image::kSign) return words | list[2];
+    if (count == 1) return words | CharInfo::OfCode(list[1]);
+    if (count == 2 && list[1] == image::kSign) return words | CharInfo::OfCode(list[2]);
     // A character between spaces.
-    if (count == 3 && list[1] == 0 && list[2] != 0 && list[3] == 0) return words | list[2];
+    if (count == 3 && list[1] == 0 && list[2] != 0 && list[3] == 0) return words | CharInfo::OfCode(list[2]);
     if (count != 0 && std::all_of(list.begin() + 1, list.end(), [](uint16_t c) { return c == 0; })) {
       return words;
     }
     list[0] = static_cast<uint16_t>(count);
-    const uint32_t info = expansions_.Add(list);
-    return (info & image::kCharExpands) != 0 ? info | words : info;
+    const CharInfo info = expansions_.Add(list);
+    return info.Expands() ? info | words : info;
   }
 
   const Model& model_;
   const NormalizedCharacters& normalized_;
   const bool isolates_;
-  std::vector<uint32_t> info_;  // image::CharInfo by code point
+  std::vector<CharInfo> info_;  // by code point
   ExpansionLists expansions_;
   std::vector<uint16_t> list_;  // of the character at hand
 };
@@ -150,9 +146,9 @@ struct Bytes {
 std::optional<Bytes> AsciiBytes(const WordCharacters& characters) {
   Bytes bytes;
   for (uint8_t b = 0; b < 128; ++b) {
-    const uint32_t info = characters[b];
-    const bool ends_word = (info & image::kCharSpace) != 0;
-    if (ends_word && (info & (image::kCharMarks | image::kCharExpands)) != 0) return std::nullopt;
+    const CharInfo info = characters[b];
+    const bool ends_word = info.EndsWord();
+    if (ends_word && (info.IsMark() || info.Expands())) return std::nullopt;
     if (characters.IsSeparator(b)) bytes.separators.Add(b);
     else if (characters.IsSign(b)) bytes.signs.Add(b);
     else if (ends_word) return std::nullopt;
@@ -173,7 +169,7 @@ void AddWord(const Model& model, const WordCharacters& characters, std::string_v
     const utf8::Decoded c = utf8::Decode(piece, at);
     const bool is_word = characters.IsPlain(c.code_point) ||
                          (alone && characters.IsSign(c.code_point));
-    if (!c.valid || !is_word || (characters[c.code_point] & image::kCharBases) != 0) return;
+    if (!c.valid || !is_word || characters[c.code_point].bases() != 0) return;
     // It becomes itself, not another character that the piece does not hold.
     if (characters.Code(c.code_point) != model.codes[c.code_point]) return;
     at += c.size;
