@@ -217,6 +217,15 @@ bool TrimsPieces(const Model& model) {
   });
 }
 
+// Tells whether a charsmap drops characters: what follows such a one at the begin of a stretch has its place.
+bool CharsmapDrops(const Pipeline& pipeline, const NormalizedCharacters& normalized) {
+  char room[4];
+  for (char32_t cp = 0; pipeline.precompiled && cp < 0x110000; ++cp) {
+    if (normalized.IsChanged(cp) && normalized.Of(cp, room).empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Model& model) {
@@ -245,7 +254,8 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Mod
 
   SegmentTable table = MakeWordTable(model, characters);
   image::SegmentConfig config{};
-  config.rules = image::kPunctuationIsWord | (TrimsPieces(model) ? image::kNoOffsets : 0u);
+  const bool no_offsets = TrimsPieces(model) || CharsmapDrops(pipeline, normalized);
+  config.rules = image::kPunctuationIsWord | (no_offsets ? image::kNoOffsets : 0u);
   config.table_bits = table.bits;
   const auto copy = [](const ByteSet& set, uint8_t(&to)[16]) {
     std::memcpy(to, set.low, sizeof(to));
