@@ -25,7 +25,7 @@
 #include "models/unigram/exactness.h"
 #include "models/unigram/kernels/kernels.h"
 #include "models/unigram/ledger.h"
-#include "models/unigram/span_paths.h"
+#include "models/unigram/search.h"
 #include "models/wordpiece/greedy.h"
 
 namespace rankfeed::models {

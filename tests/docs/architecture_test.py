@@ -17,6 +17,8 @@ def main():
     walk = re.findall(r"^\| (\d+) \| `([^`]+)` \| (.+) \|$", text, re.M)
     if len(walk) < 10:
         problems.append(f"only {len(walk)} rows of the walk were found")
+    if len(walk) > 12:
+        problems.append(f"the walk has {len(walk)} files, where a reader is to follow a document through at most 12")
     seen = set()
     for number, path, functions in walk:
         if path in seen:
