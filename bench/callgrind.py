@@ -43,6 +43,7 @@ def count(program, vocab, texts, rounds, function):
                 events = line.split()[1:]
             if line.startswith("summary:"):
                 summary = [int(x) for x in line.split()[1:]]
+        summary += [0] * (len(events) - len(summary))  # callgrind leaves out zeros at the end
         size, tokens = map(int, result.stdout.split())
         return dict(zip(events, summary)), size, tokens
 
