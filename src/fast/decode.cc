@@ -144,7 +144,7 @@ Outcome SpanDecoder::Full(size_t at) {
   return {Kind::kFull};
 }
 
-// Of the character that ends at a place where the segment was cut.
+// This is the meaning of the character that ends where the segment was cut.
 image::CharInfo SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
   return CharacterAt(tables_, segment, utf8::Previous(segment, at)).info;
 }

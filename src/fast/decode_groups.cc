@@ -127,8 +127,8 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   return true;
 }
 
-// Whether a character that may take the general path is a code where it stands: between two that are, or that
-// become several of which the next to it is no space, or at an end of its stretch.
+// This tells whether a character that may take the general path is a code where it stands: at an end of its
+// stretch, or between two that are codes or become several, of which the nearest is no space.
 bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info) {
   const size_t next = at + utf8::Decode(segment, at).size;
   if (info.code() == 0) return false;

@@ -57,7 +57,7 @@ uint32_t SegmentScanner::NextSplits(const Segments& segments) {
   return count;
 }
 
-// Of each byte what the mask says of the one before it.
+// This gives each byte the bit of the byte before it; before is the mask of the block before.
 static uint64_t OfByteBefore(uint64_t mask, uint64_t before) {
   return mask << 1 | before >> 63;
 }

@@ -112,7 +112,7 @@ inline std::span<const uint16_t> ExpansionOf(const SegmentTables& tables, image:
 inline bool Vanishes(const SegmentTables& tables, image::CharInfo info) {
   return info.Expands() && ExpansionOf(tables, info).empty();
 }
-// Whether what it becomes begins with a code, or ends with one: no space, and not nothing.
+// This tells whether what it becomes begins, or ends, with a code: neither with a space nor empty.
 inline bool HasCodeAtEnd(const SegmentTables& tables, image::CharInfo info, bool begin) {
   if (!info.Expands()) return !info.EndsWord();
   const std::span<const uint16_t> codes = ExpansionOf(tables, info);

@@ -41,7 +41,7 @@ class SplitBlocks {
   // First bytes of characters that all are letters and stable in NFC.
   const LeadSet& plain() const { return plain_; }
 
-  // Whether a word may be cut beside a character that begins so, and whether some piece may hold two such.
+  // This tells whether a word may be cut beside a character that begins so, and whether a piece may hold two of them.
   bool MayCut(char lead) const {
     const auto byte = static_cast<uint8_t>(lead);
     const bool uncut = plain_.Has(byte) || (model_.segment.config->uncut_firsts >> (byte & 0x3f) & 1) != 0;

@@ -11,7 +11,7 @@ bool Has(const ByteSet& bytes, char32_t cp) {
   return cp < 0x80 && bytes.Has(static_cast<uint8_t>(cp));
 }
 
-// Whether a byte is itself, whatever comes before it.
+// This tells whether a byte stands for itself, whatever comes before it.
 bool Stays(image::CharInfo info) {
   return info.IsOneCode() && !info.IsMark();
 }
@@ -72,7 +72,7 @@ class Finder {
  private:
   // A common byte, or next to one in some piece.
   bool SharesPieces(char32_t cp) const { return Has(common_, cp) || shares_.contains(cp); }
-  // Whether one of the characters that it becomes is among these.
+  // This tells whether one of the characters that it becomes is among these.
   bool Becomes(char32_t cp, const std::set<char32_t>& these) const {
     if (!composed_ || these.empty()) return false;
     char room[4];

@@ -29,8 +29,8 @@ bool NormalizedTokensCanBeFound(const Model& model);
 // The lists of kExpansions, each once.
 class ExpansionLists {
  public:
-  // Of a character that becomes the list: a count, and the codes. Without room for the list, or
-  // with too many codes, it must go through the normalizer.
+  // This returns the info of a character that becomes the list: a count, and the codes. Without room for the
+  // list, or with too many codes, the character has to go through the normalizer.
   image::CharInfo Add(const std::vector<uint16_t>& list);
   const std::vector<uint16_t>& all() const { return all_; }
 

@@ -30,7 +30,7 @@ void ForEachCharacter(F f) {
     if (cp < 0xd800 || cp >= 0xe000) f(cp);
   }
 }
-// The same without what is unassigned, of which kUnassigned is one.
+// This leaves out the unassigned characters, one of which is kUnassigned.
 constexpr char32_t kUnassigned = 0x40000;
 template <class F>
 void ForEachAssigned(F f) {

@@ -86,7 +86,7 @@ class Neighbours {
     }
   }
 
-  // Few pieces hold two Greek letters, and words cut between these are shorter and repeat. Where many pieces
+  // Few pieces hold two Greek letters, and words that are cut between them are shorter and repeat. Where many pieces
   // hold two of a script, and of Latin letters with accents, which seldom stand beside each other, words
   // would be as long as before.
   void Take(image::SegmentConfig* config, std::vector<SectionData>* out) {
