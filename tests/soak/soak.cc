@@ -35,6 +35,8 @@ constexpr size_t kMaxText = 16 << 10;
 // Bytes: the allocator's own movements, and for each thread the parts of its encoders' scratch that a
 // longer text touches for the first time (two encoders of about 4 MiB, of which texts here use some).
 constexpr long kGrowth = 8 << 20, kGrowthPerThread = 512 << 10;
+// A swap takes seconds where many threads share few processors, so that the wait for readers samples too.
+constexpr uint64_t kWaitsBetweenSamples = 20;
 constexpr double kLongEnough = 10;       // seconds; a shorter run is still warming up
 
 [[noreturn]] void Die(const std::string& what) {
@@ -159,20 +161,27 @@ Outcome Run(const Work& work, size_t threads, uint64_t documents, double seconds
     });
   }
   Outcome outcome;
-  while (!stop) {
-    for (int mode = 0; mode < 2; ++mode) {
-      // Open the new one, publish it, drain the old one, close it.
-      std::shared_ptr<Vocabulary> old =
-          std::atomic_exchange(&published[mode], std::make_shared<Vocabulary>(work.images[mode]));
-      while (old.use_count() > 1 && !stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      outcome.swaps += old.use_count() == 1;
-    }
-    if (stop) break;  // readers may still hold an old one, which is no growth
+  uint64_t waits = 0;
+  const auto sample = [&] {
     const long resident = ResidentBytes();
     outcome.peak = std::max(outcome.peak, resident);
     const double part = std::max(static_cast<double>(next) / static_cast<double>(documents), elapsed() / seconds);
     if (part < 0.34) outcome.early = std::max(outcome.early, resident);
     outcome.late = resident;
+  };
+  while (!stop) {
+    for (int mode = 0; mode < 2; ++mode) {
+      // Open the new one, publish it, drain the old one, close it.
+      std::shared_ptr<Vocabulary> old =
+          std::atomic_exchange(&published[mode], std::make_shared<Vocabulary>(work.images[mode]));
+      while (old.use_count() > 1 && !stop) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (++waits % kWaitsBetweenSamples == 0) sample();
+      }
+      outcome.swaps += old.use_count() == 1;
+    }
+    if (stop) break;  // readers may still hold an old one, which is no growth
+    sample();
     if (elapsed() >= seconds) stop = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -215,7 +224,10 @@ int Main(int argc, char** argv) {
       if (const Error error = encoder.Encode(work.texts[i], Options(i), &work.expected[mode][i])) Die(error.message);
     }
   }
-  mallopt(M_ARENA_MAX, 2);  // an arena for each thread would make memory follow the scheduler
+  // An arena for each thread would make memory follow the scheduler, and so would glibc's moving threshold: once a
+  // block of an encoder's size is freed, later ones come from the heap and leave holes in it.
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
   int failures = 0;
   for (const size_t t : threads) {
     const Outcome o = Run(work, t, documents, seconds);
