@@ -33,10 +33,10 @@ test_packages=(
   hipcc libamdhip64-dev              # HIP backend: compiled, needs no device
   linux-perf                         # perf stat: what the counters are compared with
   valgrind                           # instruction counts: the gate and its planted regression
+  wrk                                # load on rankfeed serve
 )
 long_packages=(
   libabsl-dev libprotobuf-dev protobuf-compiler # what the newest SentencePiece is built with, for the benchmarks
-  wrk                                # load on rankfeed serve
   dpkg-dev lintian                   # dpkg-shlibdeps, for the Debian packages; what Debian says of them
   doxygen                            # API documentation
   g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
