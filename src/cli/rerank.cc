@@ -17,12 +17,11 @@
 #include "cli/device.h"
 #include "cli/documents.h"
 #include "serve/folder/pairing.h"
-#include "serve/folder/two_types.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.hpp"
-#include "rankfeed/rerank.h"
+#include "rankfeed/rerank.hpp"
 #include "receipt/engine.h"
 
 namespace rankfeed::cli {
@@ -84,9 +83,11 @@ class Rerank {
 
   void Run() {
     const Stopwatch all;
-    OpenVocabulary();
-    OpenThreads();
     Stopwatch watch;
+    vocabulary_ = std::make_unique<Vocabulary>(c.vocab.Load());
+    times_.vocabulary = watch.ms();
+    if (c.threads != 1) parallel_.emplace(Take(Parallel::Open(c.threads)));
+    watch = {};
     model_.emplace(OpenModel(c, c.device.Backend(), executor()));
     info_ = model_->info();
     if (info_.note[0] != 0) std::fprintf(stderr, "rankfeed: note: %s: %s\n", c.model.c_str(), info_.note);
@@ -105,96 +106,66 @@ class Rerank {
  private:
   const rankfeed_executor* executor() const { return parallel_ ? parallel_->executor() : nullptr; }
 
-  void OpenVocabulary() {
-    const Stopwatch watch;
-    vocabulary_ = std::make_unique<Vocabulary>(c.vocab.Load());
-    times_.vocabulary = watch.ms();
-  }
-
-  void OpenThreads() {
-    if (c.threads == 1) return;
-    parallel_.emplace(Take(Parallel::Open(c.threads)));
-  }
-
   void MakeOptions() {
-    const rankfeed_model_info vocabulary = Info(vocabulary_->model());
-    const rankfeed_crossencoder_info& info = info_;
-    const folder::ModelFacts facts = Take(folder::ReadModelFacts(c.model));
-    CheckError(folder::CheckPairing(vocabulary_->model(), info, facts, {c.vocab.path, c.model}));
-    const uint32_t label = Take(folder::ChooseLabel(info, facts, c.label, c.model));
+    const uint32_t specials = Info(vocabulary_->model()).specials_pair;
+    pairing_ = Take(folder::Pair(vocabulary_->model(), info_, {c.vocab.path, c.model}, c.label));
     const auto by = c.raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kFolder;
-    const uint32_t activation = Take(folder::ActivationOf(facts, info.labels, by));
-    score_options_ = folder::ScoreOptions(info.labels, label, activation);
-    rankfeed_rerank_options_init(&options_);
-    options_.max_length = std::min(c.max_length, info.max_row_tokens);
+    score_options_ = pairing_.Score(Take(pairing_.Activation(by)));
+    options_.max_length = std::min(c.max_length, info_.max_row_tokens);
     options_.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
     options_.encode_flags = c.specials.flags();
     options_.layout = RANKFEED_PACKED;
     options_.budget = RANKFEED_BUDGET_PACKED_SUM;
     options_.max_rows_per_batch = c.max_rows;
     options_.max_tokens_per_batch = std::max(c.max_tokens, options_.max_length);
-    const folder::Types types = folder::TypesOf(info, facts);
-    with_types_ = types != folder::Types::kNone;
-    if (with_types_) options_.tensors |= RANKFEED_TENSOR_TOKEN_TYPE_IDS;
-    if (types == folder::Types::kGiven) {
-      two_types_ = std::make_unique<folder::TwoTypes>(vocabulary, facts.types->first, facts.types->second);
-      if (!two_types_->complete()) throw Failure("the vocabulary has no <s> and </s> to build pairs with");
-      options_.template_kind = RANKFEED_TEMPLATE_CUSTOM;
-      options_.pair_template = &two_types_->parts;
-    }
-    if (options_.max_length < vocabulary.specials_pair + 1) {
+    pairing_.SetTypes(&options_);
+    if (options_.max_length < specials + 1) {
       throw Failure(fmt::format("--max-length {} leaves no room beside {} special tokens",
-                                options_.max_length, vocabulary.specials_pair));
+                                options_.max_length, specials));
     }
-    size_t bytes = 0;
     CheckStatus(rankfeed_batch_arena_size(&options_, options_.max_rows_per_batch, 0,
-                                          options_.max_tokens_per_batch, &bytes),
+                                          options_.max_tokens_per_batch, &options_.max_arena_bytes),
                 "batch options");
-    options_.max_arena_bytes = bytes;
   }
 
+  // Sized for the request, so that nothing grows during it.
   void MakeReranker() {
-    limits_.struct_size = sizeof(limits_);
-    limits_.max_documents = static_cast<uint32_t>(documents_->texts.size());
     const size_t longest = std::max({documents_->longest, c.query.size(), size_t{1}});
-    if (longest > UINT32_MAX) throw Failure("a text is longer than 4 GiB");
-    limits_.max_text_bytes = static_cast<uint32_t>(longest);
-    limits_.max_stretch_bytes = c.max_stretch_bytes;
-    limits_.max_tokens = (documents_->texts.size() + 1) * uint64_t{options_.max_length};
-    limits_.workers = executor() != nullptr ? executor()->workers : 1;
-    for (uint32_t i = 0; i < limits_.workers; ++i) {
-      auto encoder = Encoder::Create(vocabulary_->model(), limits_.max_text_bytes, false,
-                                     Encoder::kDefaultCacheBytes, c.max_stretch_bytes);
-      if (!encoder) throw Failure(encoder.error().message);
-      encoders_.push_back(std::move(*encoder));
-    }
-    InitReranker();
+    rankfeed_rerank_limits limits{};
+    limits.max_documents = static_cast<uint32_t>(documents_->texts.size());
+    limits.max_text_bytes = static_cast<uint32_t>(
+        std::min<size_t>(longest, rankfeed_max_text_bytes(vocabulary_->model())));
+    limits.max_stretch_bytes = c.max_stretch_bytes;
+    limits.max_tokens = (documents_->texts.size() + 1) * uint64_t{options_.max_length};
+    limits.workers = executor() != nullptr ? executor()->workers : 1;
+    reranker_.emplace(Take(Reranker::Create(vocabulary_->model(), limits, options_)));
   }
 
-  void InitReranker() {
-    rankfeed_mem_req need;
-    CheckStatus(rankfeed_reranker_mem_req(vocabulary_->model(), &limits_, &options_, &need),
-                "batch options");
-    scratch_ = AlignedBytes(need);
-    std::vector<rankfeed_encoder*> encoders;
-    for (Encoder& encoder : encoders_) encoders.push_back(encoder.get());
-    CheckStatus(rankfeed_reranker_init(vocabulary_->model(), &limits_, &options_, encoders.data(),
-                                       scratch_.data(), scratch_.size(), &reranker_),
-                "batch options");
+  // A batch in its slot of the ring, which the device reads until the ticket is landed.
+  struct Submitted {
+    rankfeed_batch batch;
+    rankfeed_handoff_slot ticket;
+  };
+
+  // What a call gives, and in *ms the time that it took.
+  template <class F>
+  static auto Timed(double* ms, const F& f) {
+    const Stopwatch watch;
+    auto result = f();
+    *ms += watch.ms();
+    return result;
   }
 
   // Scores all batches; then every document that has a row has its place in ranked_.
   void Score() {
     const rankfeed_gpu_backend* backend = c.device.Backend();
-    const uint32_t labels = info_.labels;
     // Objects that outlive the streams come first, so that they are destroyed last.
-    std::deque<rankfeed_batch> batches;
-    std::vector<rankfeed_handoff_slot> tickets;
+    std::deque<Submitted> submitted;
     Handoff scores = OpenRing(
-        backend, std::max<uint64_t>(documents_->texts.size() * sizeof(float) * labels, 1), 1, 0);
+        backend, std::max<uint64_t>(documents_->texts.size() * sizeof(float) * info_.labels, 1), 1, 0);
     const FillingSlot score_slot = Take(scores.Acquire());
-    if (score_slot.view().mapped == nullptr)
-      throw Failure("the device cannot write to page-locked memory");
+    auto* const logits = static_cast<float*>(score_slot.view().mapped);
+    if (logits == nullptr) throw Failure("the device cannot write to page-locked memory");
     Handoff ring = OpenRing(backend, options_.max_arena_bytes, c.slots,
                             RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE);
     const rankfeed_mem_req need = Take(model_->Workspace(
@@ -203,74 +174,46 @@ class Rerank {
     const HandoffStream copies = Take(ring.MakeStream());
     const HandoffStream work = Take(ring.MakeStream());
 
-    status_.resize(documents_->texts.size());
-    rankfeed_request request{};
-    request.struct_size = sizeof(request);
-    request.document_count = static_cast<uint32_t>(documents_->sources.size());
-    request.query.text = {c.query.data(), c.query.size()};
-    request.documents = documents_->sources.data();
-    request.document_status = status_.data();
-    request.executor = executor();
-    Stopwatch watch;
-    CheckStatus(rankfeed_rerank_begin(reranker_, &request), "query");
-    times_.fill += watch.ms();
+    rankfeed_source query{};
+    query.text = Text(c.query);
+    CheckError(Timed(&times_.fill, [&] { return reranker_->Begin(query, documents_->sources, executor()); }));
     for (;;) {
-      watch = {};
-      FillingSlot slot = Take(ring.WaitAcquire());
-      times_.wait += watch.ms();
-      watch = {};
-      rankfeed_batch batch{};
-      batch.struct_size = sizeof(batch);
-      batch.arena = slot.bytes().data();
-      batch.arena_capacity = slot.bytes().size();
-      const rankfeed_status filled = rankfeed_rerank_next(reranker_, &batch);
-      times_.fill += watch.ms();
-      if (filled == RANKFEED_E_WORKSPACE_SIZE &&
-          batches.empty()) {  // more tokens than documents promised
-        CheckStatus(rankfeed_reranker_need(reranker_, &limits_), "reranker");
-        InitReranker();
-        CheckStatus(rankfeed_rerank_begin(reranker_, &request), "query");
-        continue;
-      }
-      CheckStatus(filled, "batch");
+      FillingSlot slot = Take(Timed(&times_.wait, [&] { return ring.WaitAcquire(); }));
+      rankfeed_batch batch;
+      CheckError(Timed(&times_.fill, [&] { return reranker_->Next(slot.bytes(), &batch); }));
       if (batch.rows == 0) break;
       LeasedSlot lease = Take(slot.Submit(batch.arena_size, copies.get()));
       CheckError(lease.WaitOn(work.get()));
-      const rankfeed_packed_batch packed = Take(PackedBatchOf(batch, lease.data(), with_types_));
-      float* const logits =
-          static_cast<float*>(score_slot.view().mapped) + batch.first_row * labels;
-      CheckError(model_->Enqueue(packed, work.get(), workspace.get(), workspace.size(), logits));
+      const rankfeed_packed_batch packed = Take(PackedBatchOf(batch, lease.data(), pairing_.with_types));
+      CheckError(model_->Enqueue(packed, work.get(), workspace.get(), workspace.size(),
+                                 logits + batch.first_row * info_.labels));
       CheckError(lease.Release());
       rows_ += batch.rows;
       tokens_ += batch.tokens;
-      batches.push_back(batch);
-      tickets.push_back(lease.ticket());
-      for (const rankfeed_handoff_slot ticket : tickets) (void)ring.Poll(ticket);
+      submitted.push_back({batch, lease.ticket()});
+      for (const Submitted& one : submitted) (void)ring.Poll(one.ticket);
     }
-    watch = {};
-    CheckError(work.Synchronize());
-    times_.drain = watch.ms();
-    for (const rankfeed_handoff_slot ticket : tickets) CheckStatus(ring.Poll(ticket), "copy");
+    CheckError(Timed(&times_.drain, [&] { return work.Synchronize(); }));
+    for (const Submitted& one : submitted) CheckStatus(ring.Poll(one.ticket), "copy");
+    CheckError(Timed(&times_.rank, [&] {
+      return Rank(submitted, reinterpret_cast<const float*>(score_slot.bytes().data()));
+    }));
+    handoff_ = ring.stats();
+    ring_info_ = ring.info();
+    batches_ = submitted.size();
+  }
 
-    watch = {};
-    const auto* landed = reinterpret_cast<const float*>(score_slot.bytes().data());
-    CheckError(folder::CheckLogits(landed, rows_ * labels, c.model));
-    for (const rankfeed_batch& batch : batches) {
-      CheckStatus(rankfeed_rerank_put_scores(reranker_, &batch, landed + batch.first_row * labels,
+  Error Rank(const std::deque<Submitted>& submitted, const float* logits) {
+    if (auto error = folder::CheckLogits(logits, rows_ * info_.labels, c.model)) return error;
+    for (const auto& [batch, ticket] : submitted) {
+      CheckStatus(rankfeed_rerank_put_scores(reranker_->get(), &batch, logits + batch.first_row * info_.labels,
                                              &score_options_),
                   "scores");
     }
-    ranked_.resize(documents_->texts.size());
-    uint32_t count = 0;
-    CheckStatus(rankfeed_rerank_rank(reranker_, nullptr, ranked_.data(),
-                                     static_cast<uint32_t>(ranked_.size()), &count),
-                "rank");
-    ranked_.resize(count);
-    if (c.top != 0 && ranked_.size() > c.top) ranked_.resize(c.top);
-    times_.rank = watch.ms();
-    handoff_ = ring.stats();
-    ring_info_ = ring.info();
-    batches_ = batches.size();
+    rankfeed_rank_options best{};
+    best.struct_size = sizeof(best);
+    best.top_n = c.top;
+    return reranker_->Rank(best, &ranked_);
   }
 
   void PrintJson() const {
@@ -283,11 +226,11 @@ class Rerank {
     }
     out["results"] = std::move(results);
     auto failed = nlohmann::ordered_json::array();
-    for (size_t i = 0; i < status_.size(); ++i) {
-      if (status_[i] != RANKFEED_OK) {
+    for (size_t i = 0; i < reranker_->status().size(); ++i) {
+      if (const rankfeed_status status = reranker_->status()[i]; status != RANKFEED_OK) {
         failed.push_back({{"index", i},
                           {"id", documents_->names[i]},
-                          {"error", rankfeed_status_message(status_[i])}});
+                          {"error", rankfeed_status_message(status)}});
       }
     }
     if (!failed.empty()) out["failed"] = std::move(failed);
@@ -322,10 +265,10 @@ class Rerank {
       fmt::print("{:>4}  {:>9.5f}  {:<{}}  {}\n", i + 1, r.score, documents_->names[r.index],
                  widest, Shortened(documents_->texts[r.index], 72));
     }
-    for (size_t i = 0; i < status_.size(); ++i) {
-      if (status_[i] != RANKFEED_OK) {
+    for (size_t i = 0; i < reranker_->status().size(); ++i) {
+      if (const rankfeed_status status = reranker_->status()[i]; status != RANKFEED_OK) {
         fmt::print("   -          -  {:<{}}  {}\n", documents_->names[i], widest,
-                   rankfeed_status_message(status_[i]));
+                   rankfeed_status_message(status));
       }
     }
     fmt::print("{} rows, {} tokens, {} batches on {} ({}, {})\n", rows_, tokens_, batches_,
@@ -361,15 +304,10 @@ class Rerank {
   std::optional<Crossencoder> model_;
   rankfeed_crossencoder_info info_{};
   std::unique_ptr<Documents> documents_;
-  std::unique_ptr<folder::TwoTypes> two_types_;
-  bool with_types_ = false;
+  folder::Pairing pairing_;
   rankfeed_score_options score_options_{};
-  rankfeed_rerank_options options_{};
-  rankfeed_rerank_limits limits_{};
-  std::vector<Encoder> encoders_;
-  AlignedBytes scratch_;
-  rankfeed_reranker* reranker_ = nullptr;
-  std::vector<rankfeed_status> status_;
+  rankfeed_rerank_options options_ = RerankOptions();
+  std::optional<Reranker> reranker_;
   std::vector<rankfeed_ranked> ranked_;
   rankfeed_handoff_stats handoff_{};
   rankfeed_handoff_info ring_info_{};

@@ -49,34 +49,11 @@ Error FindVocabulary(const AssetPaths& paths, Assets* out) {
                            place, out->row_tokens, kLeastRowTokens)};
 }
 
-// Reads what a model's folder says about rows and scores.
-Error ReadFacts(Assets* out) {
-  const std::string& model = out->paths.model;
-  auto facts = folder::ReadModelFacts(model);
-  if (!facts) return facts.error();
-  out->facts = std::move(*facts);
-  if (auto error = folder::CheckPairing(out->vocabulary->model(), out->model_info, out->facts,
-                                        {out->vocabulary_file, model}))
-    return error;
-  auto label = folder::ChooseLabel(out->model_info, out->facts, out->paths.label, model);
-  if (!label) return label.error();
-  out->label = *label;
-  out->row_tokens = std::min(out->row_tokens, out->model_info.max_row_tokens);
-  out->types = folder::TypesOf(out->model_info, out->facts);
-  if (out->types != folder::Types::kGiven) return {};
-  const auto [query, document] = *out->facts.types;
-  out->two_types = std::make_unique<folder::TwoTypes>(out->vocabulary_info, query, document);
-  if (out->two_types->complete()) return {};
-  return Error{RANKFEED_E_VOCABULARY,
-               out->vocabulary_file + ": no <s> and </s> to build pairs with"};
-}
-
 }  // namespace
 
 uint32_t Assets::Activation(bool raw) const {
   // Cannot fail: the folder's own function is not asked for.
-  return *folder::ActivationOf(facts, model_info.labels,
-                               raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kShare);
+  return *pairing.Activation(raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kShare);
 }
 
 Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint64_t generation) {
@@ -112,7 +89,10 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
     if (!corpus) return corpus.error();
     out->corpus.emplace(std::move(*corpus));
   }
-  if (auto error = ReadFacts(out.get())) return error;
+  auto pairing = folder::Pair(out->vocabulary->model(), out->model_info, {out->vocabulary_file, paths.model}, paths.label);
+  if (!pairing) return pairing.error();
+  out->pairing = std::move(*pairing);
+  out->row_tokens = std::min(out->row_tokens, out->model_info.max_row_tokens);
   return std::shared_ptr<const Assets>(std::move(out));
 }
 

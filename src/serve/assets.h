@@ -11,7 +11,6 @@
 #include <string>
 
 #include "serve/folder/pairing.h"
-#include "serve/folder/two_types.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
 #include "rankfeed/rerank.hpp"
@@ -31,7 +30,7 @@ inline constexpr uint32_t kLeastRowTokens = 8, kMostRowTokens = 1 << 20;
 struct AssetPaths {
   // vocab: a file, or the folder of a model; empty: the folder of the model that ranks.
   std::string vocab, corpus, model;
-  std::string preset, label;  // empty: none; see ChooseLabel
+  std::string preset, label;  // empty: none; see folder::Pair
   int32_t parity = RANKFEED_PARITY_AUTO;
   uint32_t max_length = 0;    // tokens of a row; 0: as the vocabulary's folder says, or 512
   uint32_t encode_flags = 0;  // RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS of rows and of the corpus
@@ -49,12 +48,9 @@ struct Assets {
   std::string device_name;  // as its runtime calls it; empty: the host
   rankfeed_model_info vocabulary_info{};
   std::string vocabulary_file;  // what paths.vocab led to
-  folder::ModelFacts facts;
-  folder::Types types = folder::Types::kNone;
-  std::unique_ptr<folder::TwoTypes> two_types;  // null: types are not given
-  uint32_t label = 0;                           // whose logit ranks
-  uint32_t row_tokens = 0;                      // most that a row has
-  std::string note;                             // for the operator; empty: nothing
+  folder::Pairing pairing;
+  uint32_t row_tokens = 0;  // most that a row has
+  std::string note;         // for the operator; empty: nothing
 
   // RANKFEED_SCORE_* of answers.
   uint32_t Activation(bool raw) const;

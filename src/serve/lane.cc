@@ -10,7 +10,7 @@ Lane::Lane(const Assets& assets, const Size& size, Handoff ring, Handoff scores,
            FillingSlot score_slot, DeviceMemory workspace, HandoffStream copies, HandoffStream work)
     : model_(*assets.model),
       labels_(assets.model_info.labels),
-      with_types_(assets.types != folder::Types::kNone),
+      with_types_(assets.pairing.with_types),
       rows_(size.rows),
       ring_(std::move(ring)),
       scores_(std::move(scores)),

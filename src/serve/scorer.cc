@@ -202,7 +202,7 @@ rankfeed_rerank_options Scorer::BatchOptions() const {
   rankfeed_rerank_options o = RerankOptions();
   o.encode_flags = options_.paths.encode_flags;
   o.layout = RANKFEED_PACKED;
-  if (assets_->types != folder::Types::kNone) o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  assets_->pairing.SetTypes(&o);
   o.max_length = assets_->row_tokens;
   o.max_tokens_per_batch = std::max(options_.max_batch_tokens, o.max_length);
   if (!assets_->paths.device.on_host()) {
@@ -219,10 +219,6 @@ Result<Reranker*> Scorer::For(const RowPolicy& policy) {
   if (const auto found = rerankers_.find(policy); found != rerankers_.end()) return &found->second;
   if (rerankers_.size() >= kKeptPolicies) rerankers_.clear();
   rankfeed_rerank_options o = BatchOptions();
-  if (assets_->two_types != nullptr) {
-    o.template_kind = RANKFEED_TEMPLATE_CUSTOM;
-    o.pair_template = &assets_->two_types->parts;
-  }
   o.sort = RANKFEED_SORT_DESCENDING;
   if (policy.max_length != 0) o.max_length = std::min(o.max_length, policy.max_length);
   o.max_query_tokens = policy.max_query_tokens;
@@ -251,7 +247,7 @@ Result<Reranker*> Scorer::For(const RowPolicy& policy) {
 }
 
 Error Scorer::Score(const rankfeed_batch& batch, bool raw, Reranker* r) {
-  auto packed = PackedBatchOf(batch, batch.arena, assets_->types != folder::Types::kNone);
+  auto packed = PackedBatchOf(batch, batch.arena, assets_->pairing.with_types);
   if (!packed) return packed.error();
   // Whatever it refuses of rows that were made here is no fault of the request.
   if (auto error = assets_->model->Score(*packed, &workspace_, &logits_))
@@ -261,8 +257,7 @@ Error Scorer::Score(const rankfeed_batch& batch, bool raw, Reranker* r) {
 
 Error Scorer::Put(const rankfeed_batch& batch, std::span<const float> logits, bool raw,
                   Reranker* r) {
-  const rankfeed_score_options options =
-      folder::ScoreOptions(assets_->model_info.labels, assets_->label, assets_->Activation(raw));
+  const rankfeed_score_options options = assets_->pairing.Score(assets_->Activation(raw));
   const size_t count = size_t{batch.rows} * options.labels;
   if (auto error = folder::CheckLogits(logits.data(), count, assets_->paths.model)) return error;
   const rankfeed_status status =

@@ -69,7 +69,7 @@ const char* DtypeName(uint32_t dtype) {
 Json LabelsOf(const Assets& assets) {
   Json names = Json::object(), numbers = Json::object();
   for (uint32_t i = 0; i < assets.model_info.labels; ++i) {
-    const std::string name = assets.facts.LabelName(i);
+    const std::string name = assets.pairing.facts.LabelName(i);
     names[std::to_string(i)] = name;
     numbers[name] = i;
   }
@@ -235,7 +235,7 @@ Response Service::Info() const {
   const Options& o = state_->options;
   const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
   const rankfeed_crossencoder_info model = assets->model->info();  // products counted until now
-  auto by_folder = folder::ActivationOf(assets->facts, model.labels, folder::ScoreBy::kFolder);
+  auto by_folder = assets->pairing.Activation(folder::ScoreBy::kFolder);
   const Json out{
       {"model_id", o.model_name.empty() ? assets->paths.model : o.model_name},
       {"model_sha", nullptr},
@@ -257,7 +257,7 @@ Response Service::Info() const {
       {"ids_parity", parity == nullptr ? "" : parity},
       {"activation",
        {{"service", folder::ActivationName(assets->Activation(false))},
-        {"folder", by_folder ? folder::ActivationName(*by_folder) : assets->facts.activation.c_str()}}},
+        {"folder", by_folder ? folder::ActivationName(*by_folder) : assets->pairing.facts.activation.c_str()}}},
       {"device",
        {{"backend", model.backend},
         {"name", assets->device_name},

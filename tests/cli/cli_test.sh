@@ -474,5 +474,26 @@ equal "kind of model in a receipt" 1 "$(grep -c '"family": "wordpiece"' bert_rec
 equal "kind of model in show" 1 "$("$rankfeed" receipt show bert_receipt.json | grep -c '^rankfeed .*, wordpiece, on ')"
 equal "kind of model in an audit" 1 "$("$rankfeed" audit "${measure[@]}" --load 1 | grep -c '^rankfeed .*, wordpiece, on ')"
 
+# Folders of pieces against what transformers makes of them; an image is refused beside a folder with other settings.
+if "${RANKFEED_PYTHON:-python3}" -c 'import transformers' >/dev/null 2>&1; then
+  "$RANKFEED_PYTHON" - <<'END' || fail "a folder of BPE"
+import json, os
+os.mkdir("bpe")
+printed = [*range(33, 127), *range(0xa1, 0xad), *range(0xae, 0x100)]
+pieces = [chr(b) for b in printed] + [chr(256 + i) for i in range(256 - len(printed))] + ["an", "\u0120p", "\u0120pan", "<|endoftext|>"]
+json.dump({piece: i for i, piece in enumerate(pieces)}, open("bpe/vocab.json", "w"))
+open("bpe/merges.txt", "w", encoding="utf-8").write("#version: 0.2\na n\n\u0120 p\n\u0120p an\n")
+json.dump({"tokenizer_class": "GPT2Tokenizer"}, open("bpe/tokenizer_config.json", "w"))
+END
+  for kind in bert bpe; do
+    equal "parity of a folder, $kind" "2 documents, 22 bytes, 0 mismatches against transformers" \
+      "$("$rankfeed" parity --vocab $kind --against huggingface bert.txt 2>err.txt | sed 's/ [0-9]* tokens,//; s/transformers .*/transformers/')"
+  done
+  echo '{"do_lower_case": false}' >bert/tokenizer_config.json
+  refused "an image of other settings" "bert.rfimg was not compiled from bert" "$rankfeed" parity --vocab bert.rfimg --reference bert --against huggingface bert.txt
+else
+  echo "SKIPPED: rankfeed parity over folders of pieces, no transformers for ${RANKFEED_PYTHON:-python3}"
+fi
+
 echo "$cases cases, $failures failed"
 exit $((failures > 0))

@@ -76,19 +76,7 @@ std::string Listed(const ModelFacts& facts, uint32_t labels) {
   return labels > kMost ? out + ", ..." : out;
 }
 
-}  // namespace
-
-std::string ModelFacts::LabelName(uint32_t number) const {
-  return number < labels.size() ? labels[number] : fmt::format("LABEL_{}", number);
-}
-
-std::string FolderOf(const std::string& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return path;
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
+// path: the model's folder, or a file in it. Errors: IO, PARSE.
 Result<ModelFacts> ReadModelFacts(const std::string& path) {
   const fs::path folder = FolderOf(path);
   const auto read = [&](const char* name) { return ReadObject((folder / name).string()); };
@@ -117,8 +105,8 @@ Result<ModelFacts> ReadModelFacts(const std::string& path) {
   return out;
 }
 
-Error CheckPairing(const rankfeed_model* opened, const rankfeed_crossencoder_info& model,
-                   const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
+Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_info& model,
+                     const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
   const rankfeed_model_info vocabulary = Info(opened);
   // One id more is common: <mask>, which no text spells by accident.
   const uint32_t ids = vocabulary.id_count, rows = model.vocab_size;
@@ -179,16 +167,46 @@ Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const Mode
                                                 Listed(facts, model.labels))};
 }
 
-Types TypesOf(const rankfeed_crossencoder_info& model, const ModelFacts& facts) {
-  if (model.type_vocab_size <= 1) return Types::kNone;
-  if (facts.types) return Types::kGiven;
-  return facts.without_types ? Types::kNone : Types::kTemplate;
+}  // namespace
+
+std::string ModelFacts::LabelName(uint32_t number) const {
+  return number < labels.size() ? labels[number] : fmt::format("LABEL_{}", number);
 }
 
-Result<uint32_t> ActivationOf(const ModelFacts& facts, uint32_t labels, ScoreBy by) {
+std::string FolderOf(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return path;
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+void Pairing::SetTypes(rankfeed_rerank_options* options) const {
+  if (with_types) options->tensors |= RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  if (two_types == nullptr) return;
+  options->template_kind = RANKFEED_TEMPLATE_CUSTOM;
+  options->pair_template = &two_types->parts;
+}
+
+Result<Pairing> Pair(const rankfeed_model* vocabulary, const rankfeed_crossencoder_info& model,
+                     const std::pair<std::string, std::string>& names, const std::string& label) {
+  auto facts = ReadModelFacts(names.second);
+  if (!facts) return facts.error();
+  if (auto error = CheckTogether(vocabulary, model, *facts, names)) return error;
+  auto chosen = ChooseLabel(model, *facts, label, names.second);
+  if (!chosen) return chosen.error();
+  Pairing out{std::move(*facts), model.labels, *chosen, false, nullptr};
+  if (model.type_vocab_size <= 1) return out;
+  out.with_types = out.facts.types || !out.facts.without_types;
+  if (!out.facts.types) return out;
+  const auto [query, document] = *out.facts.types;
+  out.two_types = std::make_unique<TwoTypes>(Info(vocabulary), query, document);
+  if (out.two_types->complete()) return out;
+  return Error{RANKFEED_E_VOCABULARY, names.first + ": no <s> and </s> to build pairs with"};
+}
+
+Result<uint32_t> Pairing::Activation(ScoreBy by) const {
   if (by == ScoreBy::kRaw) return uint32_t{RANKFEED_SCORE_RAW};
-  if (labels > 1)
-    return uint32_t{facts.multi_label ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_SOFTMAX};
+  if (labels > 1) return uint32_t{facts.multi_label ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_SOFTMAX};
   const std::string& name = facts.activation;
   if (by == ScoreBy::kShare || name.empty() || name.ends_with(".Sigmoid"))
     return uint32_t{RANKFEED_SCORE_SIGMOID};
@@ -199,19 +217,19 @@ Result<uint32_t> ActivationOf(const ModelFacts& facts, uint32_t labels, ScoreBy 
                            name)};
 }
 
-const char* ActivationName(uint32_t activation) {
-  return activation == RANKFEED_SCORE_RAW       ? "identity"
-         : activation == RANKFEED_SCORE_SIGMOID ? "sigmoid"
-                                                : "softmax";
-}
-
-rankfeed_score_options ScoreOptions(uint32_t labels, uint32_t label, uint32_t activation) {
+rankfeed_score_options Pairing::Score(uint32_t activation) const {
   rankfeed_score_options out{};
   out.struct_size = sizeof(out);
   out.labels = labels;
   out.label = label;
   out.activation = activation;
   return out;
+}
+
+const char* ActivationName(uint32_t activation) {
+  return activation == RANKFEED_SCORE_RAW       ? "identity"
+         : activation == RANKFEED_SCORE_SIGMOID ? "sigmoid"
+                                                : "softmax";
 }
 
 Error CheckLogits(const float* logits, size_t count, const std::string& model) {

@@ -3,6 +3,7 @@
 // whether a vocabulary and a model belong together. One place for all families of models.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "rankfeed/crossencoder.h"
 #include "rankfeed/rankfeed.hpp"
 #include "rankfeed/rerank.h"
+#include "serve/folder/two_types.h"
 
 namespace rankfeed::folder {
 
@@ -27,9 +29,6 @@ struct ModelFacts {
   std::string activation;      // sentence-transformers' name of its class; empty: not said
 };
 
-// path: the model's folder, or a file in it. Errors: IO, PARSE.
-Result<ModelFacts> ReadModelFacts(const std::string& path);
-
 // The folder of a model that is given by a file in it.
 std::string FolderOf(const std::string& path);
 
@@ -38,32 +37,33 @@ std::string FolderOf(const std::string& path);
 // compared, so that an image or a .model with the same ones is taken. O(size of the file).
 std::string DifferentPiece(const rankfeed_model* vocabulary, const std::string& model);
 
-// An error that names what disagrees: numbers of ids, ids of special tokens, token types, pieces. names: of
-// the vocabulary, for the message, and the path of the model.
-Error CheckPairing(const rankfeed_model* vocabulary, const rankfeed_crossencoder_info& model,
-                   const ModelFacts& facts, const std::pair<std::string, std::string>& names);
-
-// The label whose logit ranks: wanted (its name or number), or the only one. An error, with the
-// labels there are, for several labels and none wanted, or for one that is not there.
-Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const ModelFacts& facts,
-                             const std::string& wanted, const std::string& name);
-
-// The token types that the rows of a model want.
-enum class Types {
-  kNone,      // no tensor of them: all are 0
-  kTemplate,  // those of the vocabulary's template
-  kGiven      // facts.types, by a template of their own (two_types.h)
-};
-Types TypesOf(const rankfeed_crossencoder_info& model, const ModelFacts& facts);
-
-// RANKFEED_SCORE_*, which makes a score of a row's logits. Of one label its sigmoid, of several the
-// share of one of them (softmax), or its sigmoid where they exclude nothing. by_folder: as
-// sentence-transformers' CrossEncoder does with the folder, which may say that a single logit stays
-// as it is; UNSUPPORTED for a function that is neither. raw: the logit.
+// What makes a score of a row's logits. kShare: of one label its sigmoid, of several the share of one of
+// them (softmax), or its sigmoid where they exclude nothing. kFolder: as sentence-transformers'
+// CrossEncoder does with the folder, which may say that a single logit stays as it is. kRaw: the logit.
 enum class ScoreBy { kRaw, kFolder, kShare };
-Result<uint32_t> ActivationOf(const ModelFacts& facts, uint32_t labels, ScoreBy by);
+
+// How rows of a vocabulary are made for a model, and how scores are made of its logits.
+struct Pairing {
+  ModelFacts facts;
+  uint32_t labels = 1, label = 0;       // how many there are, and the one whose logit ranks
+  bool with_types = false;              // rows have a tensor of token types; else all are 0
+  std::unique_ptr<TwoTypes> two_types;  // facts.types; null: they are those of the vocabulary's template
+
+  // The token types of rows; the options point into this then.
+  void SetTypes(rankfeed_rerank_options* options) const;
+  // RANKFEED_SCORE_*. UNSUPPORTED, with kFolder only, for a function that there is not.
+  Result<uint32_t> Activation(ScoreBy by) const;
+  rankfeed_score_options Score(uint32_t activation) const;
+};
+
+// Reads the folder of the model, which is given by it or by a file in it. label: its name or number; empty
+// where there is only one. names: of the vocabulary, for messages, and the path of the model. An error
+// names what disagrees: numbers of ids, ids of special tokens, token types, pieces; or the labels there
+// are, for several and none given, or for one that is not there.
+Result<Pairing> Pair(const rankfeed_model* vocabulary, const rankfeed_crossencoder_info& model,
+                     const std::pair<std::string, std::string>& names, const std::string& label);
+
 const char* ActivationName(uint32_t activation);
-rankfeed_score_options ScoreOptions(uint32_t labels, uint32_t label, uint32_t activation);
 
 // An error, with the name of the model, for logits of which one is not a number.
 Error CheckLogits(const float* logits, size_t count, const std::string& model);

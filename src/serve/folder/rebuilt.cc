@@ -21,11 +21,10 @@ namespace {
 // model is asked with, WordPiece or BPE, comes after the normalizer.
 using Steps = std::vector<std::string>;
 
-// A tokenizer class of transformers 5 that has its own constructor: of a tokenizer.json it keeps
-// vocabulary, charsmap and template, and puts these steps in place of the file's.
-struct RebuildingClass {
-  std::string_view name;
-  std::vector<std::string_view> model_types;  // of config.json, where no file names a class
+// Tokenizer classes of transformers 5 that have a constructor of their own: of a tokenizer.json they keep
+// vocabulary, charsmap and template, and put these steps in place of the file's.
+struct RebuildingClasses {
+  std::vector<std::string_view> names;
   Steps normalizer, pre_tokenizer;
   bool do_lower_case = false, keep_accents = true;  // where tokenizer_config.json has none
 };
@@ -33,83 +32,62 @@ struct RebuildingClass {
 constexpr const char* kQwen2Split =
     R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, Isolated))";
 
-const std::vector<RebuildingClass>& RebuildingClasses() {
-  const Steps words = {"WhitespaceSplit", "Metaspace(always, split)"};
-  const Steps metaspace = {"Metaspace(always, split)"};
-  const Steps charsmap = {"[charsmap]"}, charsmap_spaces = {"[charsmap]", "Replace( {2,} by  )"};
-  const Steps bert = {"[bert]", "WordPiece(##, 100)"}, bert_words = {"BertPreTokenizer"};
-  const Steps byte_level = {"BPE(no bytes, merges)"}, gpt2 = {"[bytes, regex]"};
+const std::vector<RebuildingClasses>& AllRebuilding() {
+  const Steps metaspace = {"Metaspace(always, split)"}, words = {"WhitespaceSplit", "Metaspace(always, split)"};
   const std::string first_quotes = "Replace(`` by \")", second_quotes = "Replace('' by \")";
-  static const std::vector<RebuildingClass> classes = {
-      {"AlbertTokenizer",
-       {"albert"},
-       {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"},
-       words,
-       true,
-       false},
-      {"BigBirdTokenizer", {"big_bird"}, {"Replace( {2,} by ▁)"}, metaspace},
-      {"CamembertTokenizer", {"camembert"}, charsmap, words},
-      {"DebertaV2Tokenizer",
-       {"deberta-v2"},
-       {"[lower]", "Replace(\\s{2,}|[\\n\\r\\t] by  )", "NFC", "Strip(right)"},
+  const Steps folded = {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"};
+  static const std::vector<RebuildingClasses> all = {
+      {{"AlbertTokenizer"}, folded, words, true, false},
+      {{"XLNetTokenizer"}, folded, words, false, false},
+      {{"RemBertTokenizer"},
+       {first_quotes, second_quotes, "Replace( {2,} by  )", "[accents]", "[lower]", "[charsmap]"}, metaspace},
+      {{"MLukeTokenizer"}, {first_quotes, second_quotes}, metaspace},
+      {{"CamembertTokenizer", "LasrTokenizer", "T5Tokenizer", "VideoPrismTokenizer", "XLMRobertaTokenizer"},
+       {"[charsmap]"}, words},
+      {{"MBart50Tokenizer", "PegasusTokenizer", "XGLMTokenizer"}, {"[charsmap]", "Replace( {2,} by  )"}, metaspace},
+      {{"MBartTokenizer", "UdopTokenizer"}, {}, words},
+      {{"BigBirdTokenizer"}, {"Replace( {2,} by ▁)"}, metaspace},
+      {{"LayoutXLMTokenizer"}, {"Strip(right)", "Replace( {2,} by ▁)"}, metaspace},
+      {{"DebertaV2Tokenizer"}, {"[lower]", "Replace(\\s{2,}|[\\n\\r\\t] by  )", "NFC", "Strip(right)"},
        {"[punctuation]", "Metaspace(always, split)"}},
-      {"LasrTokenizer", {}, charsmap, words},
-      {"LayoutXLMTokenizer", {}, {"Strip(right)", "Replace( {2,} by ▁)"}, metaspace},
-      {"MBartTokenizer", {"mbart"}, {}, words},
-      {"MBart50Tokenizer", {}, charsmap_spaces, metaspace},
-      {"MLukeTokenizer", {}, {first_quotes, second_quotes}, metaspace},
-      {"PegasusTokenizer", {"pegasus"}, charsmap_spaces, metaspace},
-      {"RemBertTokenizer",
-       {"rembert"},
-       {first_quotes, second_quotes, "Replace( {2,} by  )", "[accents]", "[lower]", "[charsmap]"},
-       metaspace},
-      {"T5Tokenizer", {"t5", "mt5"}, charsmap, words},
-      {"UdopTokenizer", {"udop"}, {}, words},
-      {"VideoPrismTokenizer", {}, charsmap, words},
-      {"XGLMTokenizer", {"xglm"}, charsmap_spaces, metaspace},
-      {"XLMRobertaTokenizer", {"xlm-roberta"}, charsmap, words},
-      {"BertTokenizer",
-       {"bert", "distilbert", "electra", "convbert", "ernie", "layoutlm", "megatron-bert", "mobilebert",
-        "nezha", "nomic_bert", "squeezebert"},
-       bert,
-       bert_words,
-       true},
-      {"DistilBertTokenizer", {}, bert, bert_words, true},
-      {"ElectraTokenizer", {}, bert, bert_words, true},
-      {"LayoutLMTokenizer", {}, bert, bert_words, true},
-      {"LxmertTokenizer", {}, bert, bert_words, true},
-      {"MobileBertTokenizer", {}, bert, bert_words, true},
-      {"MPNetTokenizer", {"mpnet"}, bert, bert_words, true},
-      {"SqueezeBertTokenizer", {}, bert, bert_words, true},
-      {"GPT2Tokenizer",
-       {"blip-2", "codegen", "dbrx", "emu3", "gpt2", "gpt_neo", "gptj", "instructblip", "jais2", "opt", "phi",
-        "starcoder2"},
-       byte_level,
-       gpt2},
-      {"RobertaTokenizer",
-       {"bart", "bridgetower", "clap", "data2vec-text", "ibert", "lilt", "longformer", "mega", "mra", "roberta",
-        "roberta-prelayernorm"},
-       byte_level,
-       gpt2},
-      {"Qwen2Tokenizer",
-       {"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen2_audio", "qwen3", "qwen3_moe",
-        "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "qwen3_asr", "qwen3_omni_moe", "colqwen2", "internvl", "ovis2"},
-       {"NFC", "BPE(no bytes, merges)"},
-       {kQwen2Split, "[bytes]"}},
-      {"LlamaTokenizer", {"idefics", "idefics2"}, {"BPE(bytes, merges)"}, {"[metaspace]"}},
-      {"GemmaTokenizer",
-       {"gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text", "recurrent_gemma", "shieldgemma2",
-        "t5gemma"},
-       {"Replace(  by ▁)", "BPE(bytes, merges)"},
-       {}},
-      {"XLNetTokenizer",
-       {"xlnet"},
-       {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"},
-       words,
-       false,
-       false},
+      {{"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "LayoutLMTokenizer", "LxmertTokenizer",
+        "MobileBertTokenizer", "MPNetTokenizer", "SqueezeBertTokenizer"},
+       {"[bert]", "WordPiece(##, 100)"}, {"BertPreTokenizer"}, true},
+      {{"GPT2Tokenizer", "RobertaTokenizer"}, {"BPE(no bytes, merges)"}, {"[bytes, regex]"}},
+      {{"Qwen2Tokenizer"}, {"NFC", "BPE(no bytes, merges)"}, {kQwen2Split, "[bytes]"}},
+      {{"LlamaTokenizer"}, {"BPE(bytes, merges)"}, {"[metaspace]"}},
+      {{"GemmaTokenizer"}, {"Replace(  by ▁)", "BPE(bytes, merges)"}, {}},
   };
-  return classes;
+  return all;
+}
+
+// The class for each model_type of config.json, where no file names one.
+struct ClassOfTypes {
+  std::string_view name;
+  std::array<std::string_view, 16> types;
+};
+constexpr ClassOfTypes kClassOfTypes[] = {
+    {"AlbertTokenizer", {"albert"}}, {"BigBirdTokenizer", {"big_bird"}}, {"CamembertTokenizer", {"camembert"}},
+    {"DebertaV2Tokenizer", {"deberta-v2"}}, {"MBartTokenizer", {"mbart"}}, {"MPNetTokenizer", {"mpnet"}},
+    {"PegasusTokenizer", {"pegasus"}}, {"RemBertTokenizer", {"rembert"}}, {"T5Tokenizer", {"t5", "mt5"}},
+    {"UdopTokenizer", {"udop"}}, {"XGLMTokenizer", {"xglm"}}, {"XLMRobertaTokenizer", {"xlm-roberta"}},
+    {"XLNetTokenizer", {"xlnet"}}, {"LlamaTokenizer", {"idefics", "idefics2"}},
+    {"BertTokenizer", {"bert", "distilbert", "electra", "convbert", "ernie", "layoutlm", "megatron-bert", "mobilebert",
+                       "nezha", "nomic_bert", "squeezebert"}},
+    {"GPT2Tokenizer", {"blip-2", "codegen", "dbrx", "emu3", "gpt2", "gpt_neo", "gptj", "instructblip", "jais2", "opt",
+                       "phi", "starcoder2"}},
+    {"RobertaTokenizer", {"bart", "bridgetower", "clap", "data2vec-text", "ibert", "lilt", "longformer", "mega", "mra",
+                          "roberta", "roberta-prelayernorm"}},
+    {"Qwen2Tokenizer", {"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen2_audio", "qwen3",
+                        "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "qwen3_asr", "qwen3_omni_moe",
+                        "colqwen2", "internvl", "ovis2"}},
+    {"GemmaTokenizer", {"gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text", "recurrent_gemma",
+                        "shieldgemma2", "t5gemma"}},
+};
+
+template <class List>
+bool Has(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
 }
 
 // The value of a member, or fallback where there is none of the type.
@@ -189,14 +167,20 @@ void Collect(const simdjson::dom::element& step, Steps* steps) {
   if (std::string described = Describe(step); !described.empty()) steps->push_back(described);
 }
 
-Steps Expand(const Steps& steps, const RebuildingClass& rebuilding,
-             const simdjson::dom::element& config, bool has_charsmap) {
+// A class that rebuilds, by the name that it is asked for.
+struct Rebuilding {
+  std::string_view name;
+  const RebuildingClasses* as = nullptr;  // null: no such class
+};
+
+Steps Expand(const Steps& steps, const Rebuilding& rebuilding, const simdjson::dom::element& config,
+             bool has_charsmap) {
   Steps out;
   for (const std::string& step : steps) {
     if (step == "[charsmap]") {
       if (has_charsmap) out.emplace_back("Precompiled");
     } else if (step == "[bert]") {
-      const bool lower = Flag(config, "do_lower_case", rebuilding.do_lower_case);
+      const bool lower = Flag(config, "do_lower_case", rebuilding.as->do_lower_case);
       out.push_back(DescribeBert(true, Flag(config, "tokenize_chinese_chars", true),
                                  Flag(config, "strip_accents", lower), lower));
     } else if (step == "[bytes]" || step == "[bytes, regex]") {
@@ -205,11 +189,10 @@ Steps Expand(const Steps& steps, const RebuildingClass& rebuilding,
       const char* const first = Flag(config, "legacy", false) ? "always" : "first";
       out.push_back(Call("Metaspace", {Flag(config, "add_prefix_space", true) ? first : "never", "whole"}));
     } else if (step == "[lower]") {
-      if (Flag(config, "do_lower_case", rebuilding.do_lower_case)) out.emplace_back("Lowercase");
+      if (Flag(config, "do_lower_case", rebuilding.as->do_lower_case)) out.emplace_back("Lowercase");
     } else if (step == "[accents]") {
       // XLNet's class takes accents off whatever its configuration says.
-      if (rebuilding.name == "XLNetTokenizer" ||
-          !Flag(config, "keep_accents", rebuilding.keep_accents)) {
+      if (rebuilding.name == "XLNetTokenizer" || !Flag(config, "keep_accents", rebuilding.as->keep_accents)) {
         out.insert(out.end(), {"NFKD", "StripAccents"});
       }
     } else if (step == "[punctuation]") {
@@ -237,24 +220,20 @@ constexpr auto kAsWritten = std::to_array<std::string_view>({
     "step3_vl", "umt5", "vipllava", "voxtral", "voxtral_realtime", "xlm-roberta-xl"});
 
 // The class of AutoTokenizer in the folder, if it is one that rebuilds.
-const RebuildingClass* ClassOf(const simdjson::dom::element& tokenizer_config,
-                               const simdjson::dom::element& config) {
+Rebuilding ClassOf(const simdjson::dom::element& tokenizer_config, const simdjson::dom::element& config) {
   const std::string_view model_type = Text(config, "model_type");
-  if (std::find(kAsWritten.begin(), kAsWritten.end(), model_type) != kAsWritten.end()) return nullptr;
   simdjson::dom::element code;  // of the folder's own, which may do anything
-  if (tokenizer_config["auto_map"].get(code) == simdjson::SUCCESS) return nullptr;
-  std::string_view name =
-      Text(tokenizer_config, "tokenizer_class", Text(config, "tokenizer_class"));
+  if (Has(kAsWritten, model_type) || tokenizer_config["auto_map"].get(code) == simdjson::SUCCESS) return {};
+  std::string_view name = Text(tokenizer_config, "tokenizer_class", Text(config, "tokenizer_class"));
   if (name.ends_with("Fast")) name.remove_suffix(4);
   if (model_type == "qwen2") name = "Qwen2Tokenizer";  // whatever class is named
-  for (const RebuildingClass& one : RebuildingClasses()) {
-    const auto& types = one.model_types;
-    if (name.empty() ? std::find(types.begin(), types.end(), model_type) != types.end()
-                     : name == one.name) {
-      return &one;
-    }
+  for (const ClassOfTypes& one : kClassOfTypes) {
+    if (name.empty() && !model_type.empty() && Has(one.types, model_type)) name = one.name;
   }
-  return nullptr;
+  for (const RebuildingClasses& one : AllRebuilding()) {
+    if (Has(one.names, name)) return {*std::find(one.names.begin(), one.names.end(), name), &one};
+  }
+  return {};
 }
 
 bool Lowers(const Steps& steps) {
@@ -302,7 +281,7 @@ Steps PreTokenizerOf(const simdjson::dom::element& file, const Steps& normalizer
   Steps steps;
   simdjson::dom::element part;
   if (file["pre_tokenizer"].get(part) == simdjson::SUCCESS) Collect(part, &steps);
-  if (std::find(normalizer.begin(), normalizer.end(), "Replace(  by ▁)") != normalizer.end()) {
+  if (Has(normalizer, "Replace(  by ▁)")) {
     std::erase_if(steps, [](const std::string& step) { return step.starts_with("Split( , "); });
   }
   return steps;
@@ -316,27 +295,24 @@ std::string RebuiltNote(const std::string& file_name) {
   simdjson::dom::parser configs[2], parser;
   const simdjson::dom::element tokenizer_config =
       ReadJson(&configs[0], folder / "tokenizer_config.json");
-  const RebuildingClass* const rebuilding =
-      ClassOf(tokenizer_config, ReadJson(&configs[1], folder / "config.json"));
-  if (rebuilding == nullptr) return {};
+  const Rebuilding rebuilding = ClassOf(tokenizer_config, ReadJson(&configs[1], folder / "config.json"));
+  if (rebuilding.as == nullptr) return {};
   const simdjson::dom::element file = ReadJson(&parser, path);
   // AutoTokenizer sees the mistake of Llama 3 and its kin.
-  if (rebuilding->name == "LlamaTokenizer" && HasByteLevel(file)) return {};
+  if (rebuilding.name == "LlamaTokenizer" && HasByteLevel(file)) return {};
   const Steps normalizer = NormalizerOf(file), pre_tokenizer = PreTokenizerOf(file, normalizer);
-  const bool charsmap =
-      std::find(normalizer.begin(), normalizer.end(), "Precompiled") != normalizer.end();
-  const Steps rebuilt = Expand(rebuilding->normalizer, *rebuilding, tokenizer_config, charsmap);
-  if (normalizer == rebuilt &&
-      pre_tokenizer == Expand(rebuilding->pre_tokenizer, *rebuilding, tokenizer_config, charsmap)) {
-    return {};
-  }
+  const auto expand = [&](const Steps& steps) {
+    return Expand(steps, rebuilding, tokenizer_config, Has(normalizer, "Precompiled"));
+  };
+  const Steps rebuilt = expand(rebuilding.as->normalizer);
+  if (normalizer == rebuilt && pre_tokenizer == expand(rebuilding.as->pre_tokenizer)) return {};
   const bool lowers = Lowers(normalizer);
   const char* const capitals = lowers == Lowers(rebuilt) ? ""
                                : lowers                  ? ": it does not lowercase them"
                                                          : ": it lowercases them, unless tokenizer_config.json has "
                                                            "\"do_lower_case\": false";
   return file_name + " is followed as it is written, as the tokenizers library does. AutoTokenizer of transformers 5 makes a " +
-         std::string(rebuilding->name) + " of it, which has another normalizer, pre-tokenizer or setting of the model, so some texts " +
+         std::string(rebuilding.name) + " of it, which has another normalizer, pre-tokenizer or setting of the model, so some texts " +
          "get other ids there" + capitals + ". For those ids: python -m rankfeed compile --from-transformers " +
          (folder.empty() ? "." : folder.string()) + " -o IMAGE";
 }
