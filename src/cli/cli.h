@@ -88,6 +88,12 @@ struct SpecialsOption {
   uint32_t flags() const;  // RANKFEED_SPECIALS_* and RANKFEED_SPLIT_SPECIAL_TOKENS
 };
 
+// Adds a number from least to most, whose default the help shows.
+template <class T>
+CLI::Option* AddNumber(CLI::App& command, const char* name, T& to, int least, int most, const char* help) {
+  return command.add_option(name, to, help)->check(CLI::Range(least, most))->capture_default_str();
+}
+
 // --max-stretch-bytes, as rankfeed_limits has it.
 void AddMaxStretchBytes(CLI::App& command, uint32_t& bytes);
 

@@ -281,9 +281,7 @@ void AddParity(CLI::App& app) {
                       "Texts, one per line or JSONL with a field \"text\"; standard input when absent or -");
   command->add_flag("--jsonl", o->jsonl, "Texts are JSONL whatever the files are called");
   command->add_flag("--special", o->special, "With the special tokens of the template (huggingface)");
-  command->add_option("--batch", o->batch, "Documents handed over at once")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  AddNumber(*command, "--batch", o->batch, 1, 1 << 20, "Documents handed over at once");
   command->add_option("--show", o->show, "Mismatches to cut down and print; all are counted")
       ->capture_default_str();
   command->add_flag("--json", o->json, "Print one JSON object");

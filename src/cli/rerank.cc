@@ -339,20 +339,14 @@ void AddRerank(CLI::App& app) {
                    "Tokens of a row, specials included; the model's limit binds too")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--max-rows", c->max_rows, "Rows per batch")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command->add_option("--max-tokens", c->max_tokens, "Tokens per batch")
-      ->check(CLI::Range(1, 1 << 28))
-      ->capture_default_str();
+  AddNumber(*command, "--max-rows", c->max_rows, 1, 1 << 20, "Rows per batch");
+  AddNumber(*command, "--max-tokens", c->max_tokens, 1, 1 << 28, "Tokens per batch");
   AddMaxStretchBytes(*command, c->max_stretch_bytes);
   command
       ->add_option("--threads", c->threads,
                    "Threads that tokenize and, on the host, score; 0: one for each CPU it may use")
       ->capture_default_str();
-  command->add_option("--slots", c->slots, "Slots of the ring")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  AddNumber(*command, "--slots", c->slots, 1, 4096, "Slots of the ring");
   command->add_flag("--json", c->json, "Print one JSON object");
   command->callback([c, command] {
     c->vocab.TakeFolder(c->model);

@@ -77,36 +77,18 @@ void RunServe(const ServeCommand& c) {
 
 void AddLimits(CLI::App* command, ServeCommand* c) {
   auto& o = c->options;
-  command
-      ->add_option("--deadline-ms", c->deadline_ms,
-                   "From a request's first byte to its answer, reading and parsing included; the "
-                   "header X-Deadline-Ms "
-                   "shortens it")
-      ->check(CLI::Range(1, 86'400'000))
-      ->capture_default_str();
-  command
-      ->add_option("--header-timeout-ms", c->head_ms,
-                   "For the head of a request, from its first byte")
-      ->check(CLI::Range(1, 86'400'000))
-      ->capture_default_str();
-  command
-      ->add_option("--idle-timeout-ms", c->idle_ms,
-                   "A connection without a request is closed after this")
-      ->check(CLI::Range(1, 86'400'000))
-      ->capture_default_str();
-  command
-      ->add_option("--drain-ms", c->drain_ms,
-                   "After SIGTERM, until requests that are not answered yet are given up; the "
-                   "process ends at most "
-                   "1.7 s later")
-      ->check(CLI::Range(1000, 86'400'000))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--max-connections", o.listener.max_connections,
-          "Open at once; beyond it those go that wait longest without having asked anything")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  AddNumber(*command, "--deadline-ms", c->deadline_ms, 1, 86'400'000,
+            "From a request's first byte to its answer, reading and parsing included; the header X-Deadline-Ms "
+            "shortens it");
+  AddNumber(*command, "--header-timeout-ms", c->head_ms, 1, 86'400'000,
+            "For the head of a request, from its first byte");
+  AddNumber(*command, "--idle-timeout-ms", c->idle_ms, 1, 86'400'000,
+            "A connection without a request is closed after this");
+  AddNumber(*command, "--drain-ms", c->drain_ms, 1000, 86'400'000,
+            "After SIGTERM, until requests that are not answered yet are given up; the process ends at most 1.7 s "
+            "later");
+  AddNumber(*command, "--max-connections", o.listener.max_connections, 1, 1'000'000,
+            "Open at once; beyond it those go that wait longest without having asked anything");
   command
       ->add_option("--max-body", c->max_body,
                    "Bytes of a body, as sent and after inflating, for example 16MB")
@@ -117,18 +99,12 @@ void AddLimits(CLI::App* command, ServeCommand* c) {
                    "Bytes of all bodies together while they are read")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command->add_option("--max-documents", o.max_documents, "Of a request")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  AddNumber(*command, "--max-documents", o.max_documents, 1, 1'000'000, "Of a request");
   AddMaxStretchBytes(*command, o.max_stretch_bytes);
   command->add_option("--max-request-tokens", o.max_request_tokens, "Of all rows of a request")
       ->capture_default_str();
-  command->add_option("--max-json-depth", o.max_json_depth, "Levels of a body's JSON")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  command->add_option("--max-json-elements", o.max_json_elements, "Values in a body's JSON")
-      ->check(CLI::Range(1, 100'000'000))
-      ->capture_default_str();
+  AddNumber(*command, "--max-json-depth", o.max_json_depth, 2, 1000, "Levels of a body's JSON");
+  AddNumber(*command, "--max-json-elements", o.max_json_elements, 1, 100'000'000, "Values in a body's JSON");
 }
 
 }  // namespace
@@ -152,49 +128,33 @@ void AddServe(CLI::App& app) {
                    "Without --vocab its vocabulary too")
       ->required();
   c->device.Add(*command);
-  command
-      ->add_option(
-          "--graph-tokens", c->graph_tokens,
-          "Batches of up to this many tokens run as graphs of the device; not run on a GPU "
-          "yet; 0: none")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
+  AddNumber(*command, "--graph-tokens", c->graph_tokens, 0, 1 << 24,
+            "Batches of up to this many tokens run as graphs of the device; not run on a GPU yet; 0: none");
   command->add_option("--corpus", o.paths.corpus,
                       "Corpus store of that vocabulary, or a manifest of stores, for documents given by id");
   command->add_option("--host", o.listener.host, "IP address to listen on, or localhost")->capture_default_str();
   command->add_option("--port", o.listener.port, "0: any free one, printed")->default_val(8080);
   command->add_option("--admin-host", o.admin_host, "IP address of the operators' listener")
       ->capture_default_str();
-  command
-      ->add_option("--admin-port", o.admin_port,
-                   "Health, metrics and /admin/reload on a listener and a thread of their own; 0: "
-                   "any free port, "
-                   "printed; -1: none")
-      ->check(CLI::Range(-1, 65535))
-      ->capture_default_str();
+  AddNumber(*command, "--admin-port", o.admin_port, -1, 65535,
+            "Health, metrics and /admin/reload on a listener and a thread of their own; 0: any free port, "
+            "printed; -1: none");
   command->add_option("--model-name", o.model_name,
                       "What answers and /info call the model; else its path");
   command->add_option("--api-key-file", c->api_key_file,
                       "File whose first line clients must send as Authorization: Bearer KEY; else "
                       "RANKFEED_API_KEY of the "
                       "environment; else no key is asked for");
-  command
-      ->add_option("--workers", o.workers, "Threads that tokenize and score; 0: one for each CPU it may use")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  command
-      ->add_option("--queue", o.queue,
-                   "Requests that may wait for a worker; more are answered with 429")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
+  AddNumber(*command, "--workers", o.workers, 0, 1024,
+            "Threads that tokenize and score; 0: one for each CPU it may use");
+  AddNumber(*command, "--queue", o.queue, 1, 65536,
+            "Requests that may wait for a worker; more are answered with 429");
   command
       ->add_option("--max-length", o.paths.max_length,
                    "Tokens of a row; the model's limit binds too. Else of a model's folder as "
                    "vocabulary its model_max_length, or 512")
       ->check(CLI::Range(serve::kLeastRowTokens, serve::kMostRowTokens));
-  command->add_option("--max-batch-tokens", o.max_batch_tokens, "Tokens that are scored at once")
-      ->check(CLI::Range(8, 1 << 24))
-      ->capture_default_str();
+  AddNumber(*command, "--max-batch-tokens", o.max_batch_tokens, 8, 1 << 24, "Tokens that are scored at once");
   command->add_flag("--no-auto-truncate", c->no_auto_truncate,
                     "Rows that are too long are errors of /rerank requests with `texts` that do "
                     "not say `truncate`");
