@@ -6,12 +6,14 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import numpy as np
+import tokenizers
 
 from server_process import SOURCE, Server
 
@@ -20,6 +22,7 @@ import numpy_models  # noqa: E402
 
 RANKFEED = sys.argv[1]
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "what", "is", "a", "panda", "##s", "bear", "bamboo", "eat", "?", ".", "the", "car"]
+PUBLISHED = os.path.join(os.environ.get("RANKFEED_SHARED_DATA") or os.path.join(SOURCE, "..", "shared", "data"), "wordpiece", "all-MiniLM-L6-v2")
 QUERY, WORDS = "What is a panda?", ["what", "is", "a", "panda", "?"]
 TEXTS = {"A panda is a bear.": ["a", "panda", "is", "a", "bear", "."], "Pandas eat bamboo": ["panda", "##s", "eat", "bamboo"],
          "the car": ["the", "car"], "Zebra": ["[UNK]"], "": []}
@@ -48,6 +51,18 @@ def tokenizer_json(typed=True):
                   "vocab": {piece: i for i, piece in enumerate(PIECES)}}}
 
 
+def write_folder(folder, kind, tokenizer=None, config=None, **options):
+    """A folder as it is published, with small random weights, which it returns."""
+    rng = np.random.default_rng(7)
+    settings, tensors = numpy_models.make(kind, len(PIECES), 32, 2, 4, 48, 40, rng=rng, **options)
+    settings.update(config or {})
+    numpy_models.save(folder, settings, tensors, base=numpy_models.NAMES[kind]["base"], rng=rng,
+                      **{name: options[name] for name in ("prefix", "left_over") if name in options})
+    for name, data in (("tokenizer.json", tokenizer_json()), ("tokenizer_config.json", tokenizer or {"model_max_length": 512})):
+        (folder / name).write_text(json.dumps(data), encoding="utf-8")
+    return tensors
+
+
 class BertFolder(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -55,13 +70,7 @@ class BertFolder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def write(self, kind, tokenizer=None, config=None, **options):
-        rng = np.random.default_rng(7)
-        settings, self.tensors = numpy_models.make(kind, len(PIECES), 32, 2, 4, 48, 40, rng=rng, **options)
-        settings.update(config or {})
-        numpy_models.save(self.folder, settings, self.tensors, base=numpy_models.NAMES[kind]["base"], rng=rng,
-                          **{name: options[name] for name in ("prefix", "left_over") if name in options})
-        for name, data in (("tokenizer.json", tokenizer_json()), ("tokenizer_config.json", tokenizer or {"model_max_length": 512})):
-            (self.folder / name).write_text(json.dumps(data), encoding="utf-8")
+        self.tensors = write_folder(self.folder, kind, tokenizer, config, **options)
 
     def logits(self, kind, typed=True, **options):
         """Of every text, from the equations: one row of logits each."""
@@ -72,12 +81,12 @@ class BertFolder(unittest.TestCase):
             out.append(numpy_models.score(kind, self.tensors, ids, types, 4, 2, **options).tolist())
         return out
 
-    def rerank(self, *arguments):
+    def rerank(self, *arguments, texts=TEXTS):
         return subprocess.run([RANKFEED, "rerank", "--model", self.folder, "--query", QUERY, "--docs", "-", "--json", *arguments],
-                              input="".join(t + "\n" for t in TEXTS), capture_output=True, text=True, timeout=120)
+                              input="".join(t + "\n" for t in texts), capture_output=True, text=True, timeout=120)
 
-    def scores(self, *arguments):
-        done = self.rerank(*arguments)
+    def scores(self, *arguments, texts=TEXTS):
+        done = self.rerank(*arguments, texts=texts)
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads(done.stdout)["results"]
         self.assertEqual([r["score"] for r in results], sorted((r["score"] for r in results), reverse=True))
@@ -137,6 +146,23 @@ class BertFolder(unittest.TestCase):
             answer = server.post("/v1/rerank", {"query": QUERY, "documents": ["panda " * 100]})[1]
             self.assertEqual(answer["usage"]["total_tokens"], tokens)
             server.stop()
+
+    @unittest.skipUnless(os.path.exists(PUBLISHED), f"not run: no {PUBLISHED}")
+    def test_published_file(self):
+        """MiniLM's own tokenizer.json cuts and pads to 128, which binds no row: the scores are those of the wheel's ids, all of them."""
+        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+            shutil.copy(os.path.join(PUBLISHED, name), self.folder)
+        wheel = tokenizers.Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        self.assertEqual((wheel.truncation["max_length"], wheel.padding["length"]), (128, 128))
+        wheel.no_truncation()
+        wheel.no_padding()
+        settings, tensors = numpy_models.make("bert", wheel.get_vocab_size(), 16, 1, 2, 24, 512, rng=np.random.default_rng(7))
+        numpy_models.save(self.folder, settings, tensors, base=numpy_models.NAMES["bert"]["base"])
+        texts = ["Giant pandas eat bamboo, 38 kg a day. " * 30, "A bear."]
+        rows = [wheel.encode(QUERY, text.strip()) for text in texts]
+        self.assertGreater(len(rows[0].ids), 300)
+        self.near(self.scores("--raw", texts=texts),
+                  [numpy_models.score("bert", tensors, row.ids, row.type_ids, 2, 1).tolist()[0] for row in rows])
 
     def test_without_types(self):
         """model_input_names without token_type_ids: the model gets type 0 everywhere, as from transformers."""

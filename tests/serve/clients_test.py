@@ -5,7 +5,9 @@ infinity_client; and what reads its documents: a validator of OpenAPI, parsers o
 
 import asyncio
 import json
+import pathlib
 import sys
+import tempfile
 import unittest
 import urllib.request
 
@@ -20,6 +22,7 @@ from llama_index.postprocessor.tei_rerank import TextEmbeddingInference
 from prometheus_client import parser as prometheus_parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
+import bert_folder_test
 from server_process import Server
 
 RANKFEED, KEY = sys.argv[1], "a-key"
@@ -30,11 +33,15 @@ DOCUMENTS = ["A panda is a bear.", "Bamboo.", "The capital of France is Paris.",
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(RANKFEED, (), ["--workers", 2, "--model-name", "panda"], {"RANKFEED_API_KEY": KEY})
+        cls.server = cls.start(["--workers", 2, "--model-name", "panda"], {"RANKFEED_API_KEY": KEY})
         cls.url = f"http://127.0.0.1:{cls.server.port}"
         answer = cls.server.post("/v2/rerank", {"query": QUERY, "documents": DOCUMENTS}, Authorization=f"Bearer {KEY}")[1]
         cls.order = [r["index"] for r in answer["results"]]
         cls.scores = [r["relevance_score"] for r in answer["results"]]
+
+    @classmethod
+    def start(cls, options, environment):
+        return Server(RANKFEED, (), options, environment)
 
     @classmethod
     def tearDownClass(cls):
@@ -117,6 +124,17 @@ class Clients(unittest.TestCase):
         self.assertIn("application/openmetrics-text", kind)
         self.assertEqual(names, {f.name for f in openmetrics_parser.text_string_to_metric_families(text)})
         self.assertIn("rankfeed_request_seconds", names)
+
+
+class BertClients(Clients):
+    """The same of a BERT cross-encoder's folder, by --model alone."""
+
+    @classmethod
+    def start(cls, options, environment):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        bert_folder_test.write_folder(pathlib.Path(folder.name), "bert")
+        return Server(RANKFEED, (), options, environment, vocab=folder.name, model=folder.name, one_option=True, corpus=False)
 
 
 if __name__ == "__main__":
