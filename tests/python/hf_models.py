@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folders of small generated Unigram tokenizers, for every class of transformers that has a Unigram model: random
+"""Folders of small generated tokenizers, for every class of transformers that has a Unigram model and those of WordPiece: random
 vocabularies with the special tokens of all families, and the pipelines of tests/oracle/variants.py."""
 
 import glob
@@ -58,6 +58,24 @@ def base(seed):
     made.name, made.vocab, made.unk_id = f"random{seed}", vocabulary(seed), SPECIALS.index("<unk>")
     made.user_defined = []
     return made.with_specials()
+
+
+def word_piece(seed):
+    """A tokenizer.json of a random WordPiece vocabulary, with the special tokens of all families."""
+    rng = random.Random(seed)
+    begin, on = ["[PAD]", "[UNK]", *SPECIALS, "[QUESTION]"], "abcdeinorstéß\u0301бика0123."
+    pieces = dict.fromkeys([*begin, *LETTERS, *("##" + letter for letter in on)])
+    while len(pieces) < 400:
+        pieces["##" * rng.randrange(2) + "".join(rng.choice(on) for _ in range(rng.randrange(2, 6)))] = None
+    ids = {piece: i for i, piece in enumerate(pieces)}
+    ends = {"cls": ["[CLS]", ids["[CLS]"]], "sep": ["[SEP]", ids["[SEP]"]]}
+    return {"version": "1.0", "truncation": {"direction": "Right", "max_length": 9, "strategy": "LongestFirst", "stride": 0}, "padding": None,
+            "added_tokens": [{"id": ids[token], "content": token, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+                              "special": True} for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")],
+            "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": seed % 2 == 0},
+            "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": {"type": "BertProcessing", **ends},
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": ids}}
 
 
 def write(folder, data, kind="PreTrainedTokenizerFast", **config):

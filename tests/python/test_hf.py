@@ -156,6 +156,24 @@ class Classes(Case):
                             self.same(fresh(["a b"] * 30, docs, **kwargs), theirs(["a b"] * 30, docs, **kwargs), kwargs)
                         self.assertEqual(fresh.rankfeed_fallbacks, {})
 
+    def test_word_piece_classes(self):
+        """Those that rebuild a file too: whatever it says, some lowercase by themselves."""
+        for name in ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast", "ElectraTokenizer", "FunnelTokenizer",
+                     "MobileBertTokenizer", "MPNetTokenizer", "PreTrainedTokenizerFast", "SplinterTokenizer"):
+            for seed, config in ((1, {}), (2, {"do_lower_case": False}), (3, {"tokenize_chinese_chars": False, "strip_accents": True})):
+                folder = self.folder(hf_models.word_piece(seed), name, **config, **({"pad_token": "[PAD]"} if "PreTrained" in name else {}))
+                kind = getattr(transformers, name)
+                mine, theirs = quiet(rankfeed.hf.wrap, kind.from_pretrained(folder)), kind.from_pretrained(folder)
+                with self.subTest(kind=name, seed=seed):
+                    self.assertEqual((type(mine).__name__, mine.rankfeed_off), (kind.__name__, None))
+                    self.assertGreater(self.fuzz(mine, theirs, seed, 30 if SWEEP else 10), 3)
+                    fresh, docs = quiet(rankfeed.hf.wrap, kind.from_pretrained(folder)), hf_models.texts(30, seed + 9)
+                    for kwargs in (dict(padding=True, truncation=True, return_tensors="np"), dict(padding="max_length", truncation="only_second", max_length=32)):
+                        self.same(fresh(["a b"] * 30, docs, **kwargs), theirs(["a b"] * 30, docs, **kwargs), kwargs)
+                    self.assertEqual(fresh.rankfeed_fallbacks, {})
+                    ids = [encoding.ids for encoding in rankfeed.Tokenizer.from_transformers(theirs).encode_batch(docs)]
+                    self.assertEqual(ids, theirs(docs)["input_ids"])
+
     def test_every_pipeline(self):
         off = []
         for name, data in hf_models.pipelines(3):
