@@ -23,8 +23,9 @@
 // where they forget: beside them the door is measured. The others go through the C API in memory that stays theirs, with a
 // larger cache in the rows stream and eighth.
 //
-// Rows of other vocabularies, where they are among the shared files: three of BERT's, Qwen's and ModernBERT's beside XLM-R's on the same texts
-// (English, Chinese, twelve languages, and code and Markdown, which are files of this tree), through rankfeed_encode_batch:
+// Rows of other vocabularies (words_xquad-en, words_xquad-zh, words_xquad-all, words_code), where they are among the shared files: three of
+// BERT's, Qwen's and ModernBERT's beside XLM-R's on the same texts (English, Chinese, twelve languages, and code and Markdown, which are files
+// of this tree), through rankfeed_encode_batch:
 //   new       texts on an empty word cache
 //   repeated  the same again, with a cache of 4 MiB
 //   offsets   new texts, with the places of tokens
