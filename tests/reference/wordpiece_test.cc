@@ -187,6 +187,24 @@ TEST(WordPiece, AddedTokensAreNoPieces) {
   EXPECT_EQ(Engine(file.Json()).Encode("ZZ zz Zz"), "0:0-2 25:3-5 0:6-8");
 }
 
+// The wheel finds any of them, by chance, anew for each tokenizer that it loads (docs/parity.md).
+TEST(WordPiece, FindTheLastOfAddedTokensThatNormalizeAlikeSpecialOnesFirst) {
+  const auto token = [](const char* id, const char* text, bool special) {
+    return std::string(R"({"id":)") + id + R"(,"content":")" + text +
+           R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":)" +
+           (special ? "true}" : "false}");
+  };
+  TinyModel file;
+  file.normalizer = Bert(true, true, "null", true);
+  file.pre_tokenizer = kBertWords;
+  file.added = token("25", "ZZ", true) + "," + token("26", "zZ", true);
+  EXPECT_EQ(Engine(file.Json()).Encode("zz ZZ"), "26:0-2 26:3-5");
+  file.added = token("25", "ZZ", false) + "," + token("26", "zZ", false);
+  EXPECT_EQ(Engine(file.Json()).Encode("zz ZZ"), "26:0-2 26:3-5");
+  file.added = token("25", "ZZ", false) + "," + token("26", "zZ", true);
+  EXPECT_EQ(Engine(file.Json()).Encode("zz ZZ"), "25:0-2 25:3-5");
+}
+
 TEST(WordPiece, SpecialTokensThatAreWords) {
   TinyModel file;
   file.pre_tokenizer = kSpaces;
