@@ -73,11 +73,35 @@ function(rankfeed_add_sweeps)
   endforeach()
 endfunction()
 
+# TEST runs without these cases from here on, and without those that it was told before.
+function(rankfeed_leave_out name)
+  get_property(left TEST ${name} PROPERTY rankfeed_left_out)
+  list(APPEND left ${ARGN})
+  set_property(TEST ${name} PROPERTY rankfeed_left_out "${left}")
+  get_property(environment TEST ${name} PROPERTY ENVIRONMENT)
+  list(FILTER environment EXCLUDE REGEX "^GTEST_FILTER=")
+  list(JOIN left ":" cases)
+  set_property(TEST ${name} PROPERTY ENVIRONMENT ${environment} "GTEST_FILTER=-${cases}")
+endfunction()
+
 # rankfeed_release_only(TEST CASES...): with sanitizers TEST runs without these, which other tests make unnecessary there
 # (docs/tests.md names them).
 function(rankfeed_release_only name)
   if(RANKFEED_SANITIZE AND TEST ${name})
+    rankfeed_leave_out(${name} ${ARGN})
+  endif()
+endfunction()
+
+# rankfeed_part(PART TEST CASES...): the test PART runs these cases of TEST's program, and TEST all others.
+function(rankfeed_part part name)
+  if(TEST ${name})
     list(JOIN ARGN ":" cases)
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-${cases}")
+    add_test(NAME ${part} COMMAND ${name} --gtest_filter=${cases})
+    foreach(property TIMEOUT LABELS COST ENVIRONMENT)
+      get_property(value TEST ${name} PROPERTY ${property})
+      list(FILTER value EXCLUDE REGEX "^GTEST_FILTER=")
+      set_property(TEST ${part} PROPERTY ${property} ${value})
+    endforeach()
+    rankfeed_leave_out(${name} ${ARGN})
   endif()
 endfunction()

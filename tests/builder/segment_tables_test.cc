@@ -133,7 +133,7 @@ TEST(SegmentTables, SegmentsEqualThePlainPathForRandomCharsmaps) {
   std::vector<json> forms;
   for (const char* name : {"A", "B", "ALBERT", "RemBERT", "every space", "DeBERTa", "ALBERT, split",
                            "Pegasus"}) {
-    forms.push_back(json::parse(Form(name).file));
+    forms.push_back(Form(name).tokenizer());
     forms.back()["model"]["vocab"] = nullptr;
   }
   size_t huggingface = 0, sentencepiece = 0;

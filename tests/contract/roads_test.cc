@@ -112,22 +112,22 @@ Call Between(const std::string& form, const std::string& text, uint32_t flags = 
   return {.form = form, .texts = {kPlain, text, "The giant panda"}, .flags = flags};
 }
 
-TEST(Roads, PlainTextsStayOnTheFastRoad) {
-  for (const auto& form : fast_test::Forms()) {
-    EXPECT_EQ(rankfeed_model_off_fast_road(Vocabulary(form.name)), nullptr);
-    // Unknown characters of which bytes are made are not plain.
-    const bool bytes = form.name.find("byte fallback") != std::string::npos;
-    ExpectRoads({.form = form.name,
-                 .texts = {kPlain, "", " ", bytes ? "xyzzy" : "\u4e2d\u56fd \U0001f600 xyzzy"}},
-                {});
-    ExpectRoads({.form = form.name, .texts = {kPlain}, .flags = RANKFEED_ADD_SPECIAL_TOKENS}, {});
-  }
+class Roads : public fast_test::EachForm {};
+RANKFEED_EACH_FORM(Roads);
+
+TEST_P(Roads, PlainTextsStayOnTheFastRoad) {
+  EXPECT_EQ(rankfeed_model_off_fast_road(Vocabulary(form().name)), nullptr);
+  // Unknown characters of which bytes are made are not plain.
+  const bool bytes = form().name.find("byte fallback") != std::string::npos;
+  ExpectRoads({.form = form().name,
+               .texts = {kPlain, "", " ", bytes ? "xyzzy" : "\u4e2d\u56fd \U0001f600 xyzzy"}},
+              {});
+  ExpectRoads({.form = form().name, .texts = {kPlain}, .flags = RANKFEED_ADD_SPECIAL_TOKENS}, {});
 }
 
-TEST(Roads, AddedTokensInATextStayOnTheFastRoad) {
-  for (const char* form : {"A", "B", "C"}) {
-    ExpectRoads(Between(form, "A panda</s> is <s>a bear. <pad>"), {});
-  }
+TEST_P(Roads, AddedTokensInATextStayOnTheFastRoad) {
+  if (!IsOneOf({"A", "B", "C"})) return;
+  ExpectRoads(Between(form().name, "A panda</s> is <s>a bear. <pad>"), {});
 }
 
 TEST(Roads, Pipeline) {
@@ -180,10 +180,9 @@ TEST(Roads, Options) {
               {{RANKFEED_REASON_OPTIONS, 1, special.size()}});
 }
 
-TEST(Roads, InvalidUtf8StaysOnTheFastRoad) {
-  for (const char* form : {"B", "SentencePiece", "ALBERT"}) {
-    ExpectRoads(Between(form, "a pa\xffnda \xe2\x82. \xf0"), {});
-  }
+TEST_P(Roads, InvalidUtf8StaysOnTheFastRoad) {
+  if (!IsOneOf({"B", "SentencePiece", "ALBERT"})) return;
+  ExpectRoads(Between(form().name, "a pa\xffnda \xe2\x82. \xf0"), {});
 }
 
 TEST(Roads, NormalizedAddedTokens) {
@@ -367,23 +366,25 @@ TEST_F(Isa, ANameThatThereIsNotChangesNothing) {
   }
 }
 
-TEST_F(Isa, OutputsAreTheSameOnEverySet) {
+class IsaOfForms : public Isa, public testing::WithParamInterface<size_t> {};
+RANKFEED_EACH_FORM(IsaOfForms);
+
+TEST_P(IsaOfForms, OutputsAreTheSameOnEverySet) {
+  const std::string& form = fast_test::Forms()[GetParam()].name;
   std::vector<std::string> texts = Texts();
   texts.insert(texts.end(), {kPlain, std::string(5000, '.'), "A panda</s>a \u2581 b</s>a pa\xffnda",
                              "\u0e41\u0e1e\u0e19\u0e14\u0e49\u0e32 "
                              "\u718a\u732b\u662f\u4e00\u79cd\u54fa\u4e73\u52a8\u7269"});
-  for (const auto& form : fast_test::Forms()) {
-    std::vector<Columns> expected;
-    for (const Set& set : Sets()) {
-      if (!set.runs) continue;
-      ASSERT_EQ(rankfeed_force_isa(set.name.c_str()), RANKFEED_OK);
-      const OwnedEncoder encoder(Vocabulary(form.name), Limits(1 << 13, false, 4096));
-      for (size_t i = 0; i < texts.size(); ++i) {
-        const Columns columns =
-            contract::Encode(encoder.get(), texts[i], RANKFEED_ADD_SPECIAL_TOKENS, false);
-        if (i == expected.size()) expected.push_back(columns);
-        EXPECT_EQ(columns, expected[i]) << form.name << ", " << set.name << ", text " << i;
-      }
+  std::vector<Columns> expected;
+  for (const Set& set : Sets()) {
+    if (!set.runs) continue;
+    ASSERT_EQ(rankfeed_force_isa(set.name.c_str()), RANKFEED_OK);
+    const OwnedEncoder encoder(Vocabulary(form), Limits(1 << 13, false, 4096));
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const Columns columns =
+          contract::Encode(encoder.get(), texts[i], RANKFEED_ADD_SPECIAL_TOKENS, false);
+      if (i == expected.size()) expected.push_back(columns);
+      EXPECT_EQ(columns, expected[i]) << form << ", " << set.name << ", text " << i;
     }
   }
 }

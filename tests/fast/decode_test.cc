@@ -57,7 +57,7 @@ Vocabulary Random(std::mt19937& random, double step = 0.25) {
 
 // space: whether U+2581 is a piece of its own, as it has to be for SentencePiece.
 std::string HuggingFaceFile(const Vocabulary& v, bool space) {
-  json file = json::parse(Form("B").file);
+  json file = Form("B").tokenizer();
   file["model"]["vocab"] = v.pieces;
   for (json& piece : file["model"]["vocab"]) {
     if (!space && piece[0] == "\u2581") piece[0] = "\u2581xyz";

@@ -31,7 +31,7 @@ struct Batch {
   std::vector<uint32_t> cu_seqlens;
 };
 
-Batch EncodeBatch(Encoder& encoder, const std::vector<std::string>& texts,
+Batch BatchOf(Encoder& encoder, const std::vector<std::string>& texts,
                   const rankfeed_encode_options& options, uint32_t capacity) {
   std::vector<rankfeed_text> views;
   for (const std::string& text : texts) views.push_back({text.data(), text.size()});
@@ -61,14 +61,14 @@ void ExpectSingles(Encoder& batch_encoder, Encoder& single, const std::vector<st
     cu_seqlens.push_back(static_cast<uint32_t>(ids.size()));
   }
   const auto total = static_cast<uint32_t>(ids.size());
-  const Batch whole = EncodeBatch(batch_encoder, texts, options, total);
+  const Batch whole = BatchOf(batch_encoder, texts, options, total);
   ASSERT_EQ(whole.status, RANKFEED_OK);
   ASSERT_EQ(whole.text_count, texts.size());
   ASSERT_EQ(whole.cu_seqlens, cu_seqlens);
   ASSERT_EQ(whole.input_ids, ids);
   if (total == 0) return;
   const auto less = static_cast<uint32_t>(random() % total);
-  const Batch part = EncodeBatch(batch_encoder, texts, options, less);
+  const Batch part = BatchOf(batch_encoder, texts, options, less);
   ASSERT_EQ(part.status, RANKFEED_E_OUTPUT_SIZE);
   ASSERT_EQ(part.count, total);
   ASSERT_EQ(part.cu_seqlens, cu_seqlens);
@@ -90,70 +90,65 @@ std::vector<std::string> Texts(std::mt19937_64& random) {
   return texts;
 }
 
-TEST(EncodeBatch, EqualsTheTextsOneByOne) {
-  for (const FormFile& form : Forms()) {
-    SCOPED_TRACE(form.name);
-    const Image& image = ImageOf(form);
-    Encoder plain = Make(image.model(), true, 0);
-    Encoder none = Make(image.model(), false, 0);
-    Encoder large = Make(image.model(), false, 1 << 18);
-    std::mt19937_64 random(3);
-    for (int round = 0; round < static_cast<int>(Sampled(600)); ++round) {
-      const auto texts = Texts(random);
-      const auto options = Options(random() % 4 == 0 ? RANKFEED_SPLIT_SPECIAL_TOKENS : 0);
-      ASSERT_NO_FATAL_FAILURE(ExpectSingles(none, plain, texts, options, random)) << round;
-      ASSERT_NO_FATAL_FAILURE(ExpectSingles(large, plain, texts, options, random)) << round;
-    }
+class EncodeBatch : public EachForm {};
+RANKFEED_EACH_FORM(EncodeBatch);
+
+TEST_P(EncodeBatch, EqualsTheTextsOneByOne) {
+  Encoder plain = Make(model(), true, 0);
+  Encoder none = Make(model(), false, 0);
+  Encoder large = Make(model(), false, 1 << 18);
+  std::mt19937_64 random(3);
+  for (int round = 0; round < static_cast<int>(Sampled(600)); ++round) {
+    const auto texts = Texts(random);
+    const auto options = Options(random() % 4 == 0 ? RANKFEED_SPLIT_SPECIAL_TOKENS : 0);
+    ASSERT_NO_FATAL_FAILURE(ExpectSingles(none, plain, texts, options, random)) << round;
+    ASSERT_NO_FATAL_FAILURE(ExpectSingles(large, plain, texts, options, random)) << round;
   }
 }
 
 // Offsets of a batch, with room for all and with less, are those of the texts one by one, in every
 // unit and with what the template puts around them.
-TEST(EncodeBatch, OffsetsEqualTheTextsOneByOne) {
-  for (const FormFile& form : Forms()) {
-    SCOPED_TRACE(form.name);
-    const Image& image = ImageOf(form);
-    Encoder plain = Make(image.model(), true, 0);
-    auto fast = Encoder::Create(image.model(), 1 << 16, /*with_offsets=*/true, 1 << 12);
-    ASSERT_TRUE(fast);
-    std::mt19937_64 random(4);
-    for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
-      const auto texts = Texts(random);
-      constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
-      const auto options = Options(kUnits[random() % 3] | (random() % 2 != 0 ? uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} : 0u));
-      Encodings expected;
-      for (const std::string& text : texts) {
-        Encoding one;
-        ASSERT_FALSE(plain.Encode(text, options, &one));
-        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-        append(expected.input_ids, one.input_ids);
-        append(expected.offset_begin, one.offset_begin);
-        append(expected.offset_end, one.offset_end);
-      }
-      const std::vector<std::string_view> views(texts.begin(), texts.end());
-      Encodings found;
-      ASSERT_FALSE(fast->EncodeBatch(views, options, &found));
-      ASSERT_EQ(found.input_ids, expected.input_ids) << round;
-      ASSERT_EQ(found.offset_begin, expected.offset_begin) << round;
-      ASSERT_EQ(found.offset_end, expected.offset_end) << round;
-
-      const auto total = static_cast<uint32_t>(found.input_ids.size());
-      const auto less = static_cast<uint32_t>(random() % (total + 1));
-      std::vector<rankfeed_text> raw;
-      for (const std::string& text : texts) raw.push_back({text.data(), text.size()});
-      std::vector<int32_t> ids(less + 1, kUntouched);
-      std::vector<uint32_t> begin(less + 1, ~0u), end = begin, cu_seqlens(texts.size() + 1);
-      rankfeed_encodings io{sizeof(io), less, ids.data(), cu_seqlens.data(), 0, 0, begin.data(), end.data()};
-      ASSERT_EQ(rankfeed_encode_batch(fast->get(), raw.data(), raw.size(), &options, &io),
-                less < total ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
-      ASSERT_EQ(io.count, total);
-      ASSERT_EQ(cu_seqlens, found.cu_seqlens);
-      ASSERT_TRUE(std::equal(begin.begin(), begin.end() - 1, expected.offset_begin.begin())) << round;
-      ASSERT_TRUE(std::equal(end.begin(), end.end() - 1, expected.offset_end.begin())) << round;
-      ASSERT_EQ(ids.back(), kUntouched);
-      ASSERT_EQ(begin.back(), ~0u);
-      ASSERT_EQ(end.back(), ~0u);
+TEST_P(EncodeBatch, OffsetsEqualTheTextsOneByOne) {
+  Encoder plain = Make(model(), true, 0);
+  auto fast = Encoder::Create(model(), 1 << 16, /*with_offsets=*/true, 1 << 12);
+  ASSERT_TRUE(fast);
+  std::mt19937_64 random(4);
+  for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
+    const auto texts = Texts(random);
+    constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
+    const auto options = Options(kUnits[random() % 3] | (random() % 2 != 0 ? uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} : 0u));
+    Encodings expected;
+    for (const std::string& text : texts) {
+      Encoding one;
+      ASSERT_FALSE(plain.Encode(text, options, &one));
+      const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+      append(expected.input_ids, one.input_ids);
+      append(expected.offset_begin, one.offset_begin);
+      append(expected.offset_end, one.offset_end);
     }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    Encodings found;
+    ASSERT_FALSE(fast->EncodeBatch(views, options, &found));
+    ASSERT_EQ(found.input_ids, expected.input_ids) << round;
+    ASSERT_EQ(found.offset_begin, expected.offset_begin) << round;
+    ASSERT_EQ(found.offset_end, expected.offset_end) << round;
+
+    const auto total = static_cast<uint32_t>(found.input_ids.size());
+    const auto less = static_cast<uint32_t>(random() % (total + 1));
+    std::vector<rankfeed_text> raw;
+    for (const std::string& text : texts) raw.push_back({text.data(), text.size()});
+    std::vector<int32_t> ids(less + 1, kUntouched);
+    std::vector<uint32_t> begin(less + 1, ~0u), end = begin, cu_seqlens(texts.size() + 1);
+    rankfeed_encodings io{sizeof(io), less, ids.data(), cu_seqlens.data(), 0, 0, begin.data(), end.data()};
+    ASSERT_EQ(rankfeed_encode_batch(fast->get(), raw.data(), raw.size(), &options, &io),
+              less < total ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
+    ASSERT_EQ(io.count, total);
+    ASSERT_EQ(cu_seqlens, found.cu_seqlens);
+    ASSERT_TRUE(std::equal(begin.begin(), begin.end() - 1, expected.offset_begin.begin())) << round;
+    ASSERT_TRUE(std::equal(end.begin(), end.end() - 1, expected.offset_end.begin())) << round;
+    ASSERT_EQ(ids.back(), kUntouched);
+    ASSERT_EQ(begin.back(), ~0u);
+    ASSERT_EQ(end.back(), ~0u);
   }
 }
 
@@ -221,7 +216,7 @@ TEST(EncodeBatch, LongTextsBesideShortOnes) {
 }
 
 TEST(EncodeBatch, PutsTheTemplateAroundEachText) {
-  json file = json::parse(Form("B").file);
+  json file = Form("B").tokenizer();
   const auto special = [](const char* token) {
     return json{{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
   };
@@ -244,7 +239,7 @@ TEST(EncodeBatch, PutsTheTemplateAroundEachText) {
   }
   // The tokens in front of a text that is refused do not count.
   const auto refusing = Options(uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} | RANKFEED_SPECIALS_ERROR);
-  const Batch refused = EncodeBatch(fast, {"one", "a</s>b"}, refusing, 64);
+  const Batch refused = BatchOf(fast, {"one", "a</s>b"}, refusing, 64);
   EXPECT_EQ(refused.status, RANKFEED_E_SPECIAL_IN_TEXT);
   EXPECT_EQ(refused.text_count, 1u);
   EXPECT_EQ(refused.count, refused.cu_seqlens[1]);
@@ -280,17 +275,17 @@ TEST(EncodeBatch, SaysWhichTextAnErrorIsAbout) {
   const Image& image = ImageOf(Form("B"));
   Encoder encoder = Make(image.model(), false, 4096);
   const auto options = Options(RANKFEED_SPECIALS_ERROR);
-  const Batch special = EncodeBatch(encoder, {"one", "two", "a</s>b", "four"}, options, 64);
+  const Batch special = BatchOf(encoder, {"one", "two", "a</s>b", "four"}, options, 64);
   EXPECT_EQ(special.status, RANKFEED_E_SPECIAL_IN_TEXT);
   EXPECT_EQ(special.text_count, 2u);
   EXPECT_EQ(special.count, special.cu_seqlens[2]);
   // Texts before it that do not fit come first: they are not complete.
-  const Batch small = EncodeBatch(encoder, {"one", "two", "a</s>b", "four"}, options, special.count - 1);
+  const Batch small = BatchOf(encoder, {"one", "two", "a</s>b", "four"}, options, special.count - 1);
   EXPECT_EQ(small.status, RANKFEED_E_OUTPUT_SIZE);
   EXPECT_EQ(small.count, special.count);
-  EXPECT_EQ(EncodeBatch(encoder, {"one", "two", "a</s>b"}, options, small.count).status, RANKFEED_E_SPECIAL_IN_TEXT);
+  EXPECT_EQ(BatchOf(encoder, {"one", "two", "a</s>b"}, options, small.count).status, RANKFEED_E_SPECIAL_IN_TEXT);
 
-  const Batch late = EncodeBatch(encoder, {"one", "two", std::string((1 << 16) + 1, 'a')}, Options(0), 64);
+  const Batch late = BatchOf(encoder, {"one", "two", std::string((1 << 16) + 1, 'a')}, Options(0), 64);
   EXPECT_EQ(late.status, RANKFEED_E_LIMIT);
   EXPECT_EQ(late.text_count, 2u);
   EXPECT_EQ(late.count, late.cu_seqlens[2]);

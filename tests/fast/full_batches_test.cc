@@ -74,26 +74,25 @@ std::string FillingText(std::mt19937_64& random) {
   return text;
 }
 
-TEST(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
-  for (const FormFile& form : Forms()) {
-    SCOPED_TRACE(form.name);
-    const Image& image = ImageOf(form);
-    Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = MakeSmall(image.model(), 4096);
-    Encoder with_offsets = MakeSmall(image.model(), 0, /*offsets=*/true);
-    std::mt19937_64 random(29);
-    rankfeed_encode_options options{};
-    options.struct_size = sizeof(options);
-    for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
-      const std::string text = FillingText(random);
-      Encoding expected, encoding;
-      ASSERT_FALSE(plain.Encode(text, options, &expected));
-      ASSERT_EQ(Encode(fast, text, 0), expected.input_ids) << testing::PrintToString(text);
-      ASSERT_FALSE(with_offsets.Encode(text, options, &encoding));
-      ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
-      ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
-      ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
-    }
+class FullBatches : public EachForm {};
+RANKFEED_EACH_FORM(FullBatches);
+
+TEST_P(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
+  Encoder plain = Make(model(), true, 0);
+  Encoder fast = MakeSmall(model(), 4096);
+  Encoder with_offsets = MakeSmall(model(), 0, /*offsets=*/true);
+  std::mt19937_64 random(29);
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
+    const std::string text = FillingText(random);
+    Encoding expected, encoding;
+    ASSERT_FALSE(plain.Encode(text, options, &expected));
+    ASSERT_EQ(Encode(fast, text, 0), expected.input_ids) << testing::PrintToString(text);
+    ASSERT_FALSE(with_offsets.Encode(text, options, &encoding));
+    ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
+    ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
+    ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
   }
 }
 
@@ -119,23 +118,20 @@ std::string JoinedText(std::mt19937_64& random) {
   return text;
 }
 
-TEST(FullBatches, GroupsAtTheirEndsAreWhatTheyAreElsewhere) {
-  for (const FormFile& form : Forms()) {
-    SCOPED_TRACE(form.name);
-    const Image& image = ImageOf(form);
-    Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = MakeSmall(image.model(), 4096);
-    std::mt19937_64 random(31);
-    for (int round = 0; round < static_cast<int>(Sampled(300)); ++round) {
-      const std::string text = JoinedText(random);
-      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
-    }
+TEST_P(FullBatches, GroupsAtTheirEndsAreWhatTheyAreElsewhere) {
+  Encoder plain = Make(model(), true, 0);
+  Encoder fast = MakeSmall(model(), 4096);
+  std::mt19937_64 random(31);
+  for (int round = 0; round < static_cast<int>(Sampled(300)); ++round) {
+    const std::string text = JoinedText(random);
+    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
   }
 }
 
 // Nor do they take a text to the general path, also where a span was cut before one. Where signs are
 // isolated, one with a mark does.
-TEST(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
+TEST_P(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
+  if (!IsOneOf({"A", "B", "DeBERTa", "DeBERTa, punctuation", "A, punctuation"})) return;
   const char* const atoms[] = {")", "\u2057", "<\u0301", "\u2057<\u0301", "\u0301", "<"};
   const char* const signs[] = {"\u2057", "<\u0301", "a&\u0301", "\u2057=\u0338", "b=\u0338", "'"};
   const auto text = [](std::span<const char* const> of, std::mt19937_64& random) {
@@ -143,31 +139,26 @@ TEST(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
     while (all.size() < 4000) all += of[random() % of.size()];
     return all;
   };
-  std::mt19937_64 random(37);
-  for (const char* name : {"A", "B", "DeBERTa", "DeBERTa, punctuation", "A, punctuation"}) {
-    const Image& image = ImageOf(Form(name));
-    Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = MakeSmall(image.model(), 4096);
-    for (uint32_t round = 0; round < 20; ++round) {
-      const std::string all = text(round % 2 == 0 ? std::span(atoms) : std::span(signs), random);
-      EXPECT_EQ(Encode(fast, all, 0), Encode(plain, all, 0)) << name;
-    }
-    if (std::string_view(name).ends_with("punctuation")) continue;
-    EXPECT_EQ(fast.Roads()[RANKFEED_REASON_NONE].texts, 20u) << name;
+  std::mt19937_64 random(37 + GetParam());
+  Encoder plain = Make(model(), true, 0);
+  Encoder fast = MakeSmall(model(), 4096);
+  for (uint32_t round = 0; round < 20; ++round) {
+    const std::string all = text(round % 2 == 0 ? std::span(atoms) : std::span(signs), random);
+    EXPECT_EQ(Encode(fast, all, 0), Encode(plain, all, 0));
   }
+  if (form().name.ends_with("punctuation")) return;
+  EXPECT_EQ(fast.Roads()[RANKFEED_REASON_NONE].texts, 20u);
 }
 
 // One text too long for a batch of segments, where a part that waits is only a first character.
-TEST(FullBatches, ASegmentMayEndABatchWithinItsFirstCharacter) {
-  for (const char* name : {"SentencePiece", "SentencePiece no prefix"}) {
-    const Image& image = ImageOf(Form(name));
-    Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = MakeSmall(image.model(), 0);
-    for (size_t letters = 0; letters < 600; ++letters) {
-      for (const char* end : {" b", "\u00a0", " \u200b", ""}) {
-        const std::string text = std::string(letters, 'a') + " \ufdfa\ufe70a\u0301" + end;
-        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << name << letters << end;
-      }
+TEST_P(FullBatches, ASegmentMayEndABatchWithinItsFirstCharacter) {
+  if (!IsOneOf({"SentencePiece", "SentencePiece no prefix"})) return;
+  Encoder plain = Make(model(), true, 0);
+  Encoder fast = MakeSmall(model(), 0);
+  for (size_t letters = 0; letters < 600; ++letters) {
+    for (const char* end : {" b", "\u00a0", " \u200b", ""}) {
+      const std::string text = std::string(letters, 'a') + " \ufdfa\ufe70a\u0301" + end;
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << letters << end;
     }
   }
 }

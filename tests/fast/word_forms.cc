@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <map>
 #include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
 
 namespace rankfeed::fast_test {
 
@@ -13,38 +12,32 @@ std::string DefaultModel() {
   return sp_test::ReadFile(std::string(root) + "/data/default.model");
 }
 
-json DefaultTokenizer() {
+// The normalizer of the default vocabulary.
+static json DefaultNormalizer() {
+  const std::string bytes = DefaultModel();
+  std::string charsmap;
+  for (protozero::pbf_reader model(bytes); model.next(3);) {
+    for (protozero::pbf_reader normalizer = model.get_message(); normalizer.next(2);) charsmap = normalizer.get_bytes();
+  }
+  return {{"type", "Precompiled"}, {"precompiled_charsmap", test::Base64(charsmap)}};
+}
+
+static json MakeDefaultTokenizer() {
   const std::string bytes = DefaultModel();
   json vocab = json::array();
-  std::string charsmap;
-  protozero::pbf_reader model(bytes);
-  while (model.next()) {
-    if (model.tag() == 1) {
-      protozero::pbf_reader piece = model.get_message();
-      std::string text;
-      float score = 0;
-      while (piece.next()) {
-        if (piece.tag() == 1) {
-          text = piece.get_string();
-        } else if (piece.tag() == 2) {
-          score = piece.get_float();
-        } else {
-          piece.skip();
-        }
+  for (protozero::pbf_reader model(bytes); model.next(1);) {
+    std::string text;
+    float score = 0;
+    for (protozero::pbf_reader piece = model.get_message(); piece.next();) {
+      if (piece.tag() == 1) {
+        text = piece.get_string();
+      } else if (piece.tag() == 2) {
+        score = piece.get_float();
+      } else {
+        piece.skip();
       }
-      vocab.push_back({text, static_cast<double>(score)});
-    } else if (model.tag() == 3) {
-      protozero::pbf_reader normalizer = model.get_message();
-      while (normalizer.next()) {
-        if (normalizer.tag() == 2) {
-          charsmap = normalizer.get_bytes();
-        } else {
-          normalizer.skip();
-        }
-      }
-    } else {
-      model.skip();
     }
+    vocab.push_back({text, static_cast<double>(score)});
   }
   json added = json::array();
   for (int id = 0; id < 4; ++id) {
@@ -54,11 +47,16 @@ json DefaultTokenizer() {
   }
   return {{"version", "1.0"},
           {"added_tokens", added},
-          {"normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", test::Base64(charsmap)}}},
+          {"normalizer", DefaultNormalizer()},
           {"pre_tokenizer", nullptr},
           {"post_processor", nullptr},
           {"decoder", nullptr},
           {"model", {{"type", "Unigram"}, {"unk_id", 3}, {"vocab", vocab}}}};
+}
+
+json DefaultTokenizer() {
+  static const json file = MakeDefaultTokenizer();
+  return file;
 }
 
 const json kMetaspace = {
@@ -114,190 +112,167 @@ static std::string SpChange(bool prefix, bool remove, bool more) {
   return sp_test::Serialize(change);
 }
 
-// The default vocabulary with U+2581 behind words.
-static std::string SuffixModel() {
-  const std::string source = DefaultModel(), space = "\u2581";
-  std::string bytes;
-  protozero::pbf_writer out(bytes);
-  for (protozero::pbf_reader model(source); model.next();) {
-    const auto tag = model.tag();
-    const protozero::data_view field = model.get_view();  // all are messages
-    std::string changed;
-    protozero::pbf_writer piece(changed);
-    for (protozero::pbf_reader of(field); tag == 1 && of.next();) {
-      if (of.tag() == 1) {
-        std::string text = of.get_string();
-        if (text.starts_with(space)) text = text.substr(space.size()) + space;
-        piece.add_string(1, text);
-      } else if (of.tag() == 2) {
-        piece.add_float(2, of.get_float());
-      } else {
-        piece.add_enum(3, of.get_enum());
-      }
-    }
-    tag == 1 ? out.add_message(1, changed) : out.add_message(tag, field);
+namespace {
+
+using Change = std::function<void(json&)>;
+
+// Of tokenizer.json, each the default vocabulary with a pipeline and what `change` does to the file.
+class Tokenizers {
+ public:
+  void Add(const std::string& name, const json& normalizer, const json& pre_tokenizer, const Change& change = {}) {
+    forms_.push_back({name, [=] {
+                        json file = DefaultTokenizer();
+                        file["normalizer"] = normalizer;
+                        file["pre_tokenizer"] = pre_tokenizer;
+                        if (change) change(file);
+                        return file;
+                      }});
   }
-  sp_test::ModelProto change;
-  change.treat_whitespace_as_suffix = true;
-  return bytes + sp_test::Serialize(change);
+  std::vector<FormFile> Take() { return std::move(forms_); }
+
+ private:
+  std::vector<FormFile> forms_;
+};
+
+const json kIsolated = Sequence("pretokenizers", {{{"type", "Punctuation"}, {"behavior", "Isolated"}}, kMetaspace});
+const json kSplit = Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace});
+
+json Whole(const char* prepend_scheme) {
+  json metaspace = Metaspace(prepend_scheme);
+  metaspace["split"] = false;
+  return metaspace;
 }
 
-static std::vector<FormFile> MakeForms() {
-  const json base = DefaultTokenizer();
-  const json precompiled = base["normalizer"];
-  std::vector<FormFile> forms;
-  const auto add = [&](const std::string& name, const json& normalizer, const json& pre_tokenizer) {
-    json file = base;
-    file["normalizer"] = normalizer;
-    file["pre_tokenizer"] = pre_tokenizer;
-    forms.push_back({name, file.dump()});
-  };
-  const json split = Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace});
-  add("A", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}), kMetaspace);
-  add("B", precompiled, split);
-  add("C", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), kMetaspace);
-  add("B without charsmap", nullptr, split);
-  add("C without charsmap", ReplaceRun(" "), kMetaspace);
+void AddNamedPipelines(Tokenizers& forms, const json& precompiled) {
+  forms.Add("A", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}), kMetaspace);
+  forms.Add("B", precompiled, kSplit);
+  forms.Add("C", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), kMetaspace);
+  forms.Add("B without charsmap", nullptr, kSplit);
+  forms.Add("C without charsmap", ReplaceRun(" "), kMetaspace);
   const json strip_both = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
   const json line = Replace("``", "\""), quote = Replace("''", "\"");
   const json white_space = {{"type", "Replace"},
                             {"pattern", {{"Regex", "\\s{2,}|[\\n\\r\\t]"}}},
                             {"content", " "}};
-  add("ALBERT",
-      Sequence("normalizers", {line, quote, Type("NFKD"), Type("StripAccents"), Type("Lowercase"),
-                               precompiled, ReplaceRun(" ")}),
-      kMetaspace);
-  add("ALBERT, split", Sequence("normalizers", {line, quote, Type("Lowercase"), precompiled}), split);
-  add("DeBERTa", Sequence("normalizers", {strip_both, precompiled, ReplaceRun(" ")}), kMetaspace);
-  add("DeBERTa of transformers 5",
-      Sequence("normalizers", {Type("Lowercase"), white_space, Type("NFC"), kStripRight}),
-      kMetaspace);
-  add("RemBERT", Sequence("normalizers", {line, quote, ReplaceRun(" "), precompiled}), kMetaspace);
-  add("Pegasus", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}), split);
-  add("every space", precompiled, Metaspace("first"));
-  add("forms", Sequence("normalizers", {Type("NFD"), Type("Nmt"), Type("NFKC"), ReplaceRun(" ")}),
-      Metaspace("never"));
-  const json punctuation = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
-  const json isolated = Sequence("pretokenizers", {punctuation, kMetaspace});
-  add("DeBERTa, punctuation",
-      Sequence("normalizers", {Type("Lowercase"), strip_both, precompiled, ReplaceRun(" ")}),
-      isolated);
-  add("DeBERTa of transformers 5, punctuation",
-      Sequence("normalizers", {white_space, Type("NFC"), kStripRight}), isolated);
-  add("A, punctuation", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}),
-      isolated);
-  add("forms, punctuation",
-      Sequence("normalizers", {Type("NFKD"), Type("Nmt"), Type("StripAccents"), Type("Lowercase"),
-                               precompiled, ReplaceRun(" ")}),
-      isolated);
-  add("runs, punctuation", ReplaceRun(" "), isolated);
-  const json spaces = Replace(" ", "\u2581");
-  const auto whole = [](const char* prepend_scheme) {
-    json metaspace = Metaspace(prepend_scheme);
-    metaspace["split"] = false;
-    return metaspace;
-  };
-  add("whole", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
-  add("whole, first", Sequence("normalizers", {precompiled, spaces}), whole("first"));
-  add("whole, no pre-tokenizer", Sequence("normalizers", {precompiled, spaces}), nullptr);
-  json helium = base;
-  helium["normalizer"] = Sequence("normalizers", {{{"type", "Prepend"}, {"prepend", " "}}, spaces});
-  helium["pre_tokenizer"] = Sequence("pretokenizers", {{{"type", "Split"},
-                                                        {"pattern", {{"String", "\n"}}},
-                                                        {"behavior", "Contiguous"},
-                                                        {"invert", false}}});
-  helium["added_tokens"].push_back({{"id", static_cast<int>(helium["model"]["vocab"].size())},
-                                    {"content", "\n"},
-                                    {"single_word", false},
-                                    {"lstrip", false},
-                                    {"rstrip", false},
-                                    {"normalized", false},
-                                    {"special", false}});
-  forms.push_back({"Helium", helium.dump()});
-  for (const bool words : {true, false}) {
-    json positive = base;
-    positive["normalizer"] = Sequence("normalizers", {precompiled, ReplaceRun(" ")});
-    positive["pre_tokenizer"] = words ? kMetaspace : whole("always");
-    for (json& piece : positive["model"]["vocab"]) piece[1] = piece[1].get<double>() + 6.5;
-    forms.push_back({words ? "positive scores" : "whole, positive scores", positive.dump()});
-  }
-  const auto add_tokens = [&](const char* name, json file, const json& normalizer,
-                              const json& pre_tokenizer) {
-    file["normalizer"] = normalizer;
-    file["pre_tokenizer"] = pre_tokenizer;
-    forms.push_back({name, file.dump()});
-  };
-  json one_token = base, tokens = base;
-  AddNormalizedToken(one_token, "[Unk]");
-  AddNormalizedTokens(tokens);
-  const json lower = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
-  add_tokens("normalized tokens", one_token, lower, kMetaspace);
-  add_tokens("normalized tokens of words", tokens, lower, kMetaspace);
-  add_tokens("normalized tokens of words, first", tokens, precompiled, Metaspace("first"));
-  add_tokens("normalized tokens of words, punctuation", tokens,
-             Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")}), isolated);
-  json replaced = base;
-  for (const char* const token : {"[a", "[t", "ab", "e["}) AddNormalizedToken(replaced, token);
-  add_tokens("normalized tokens, replaced", replaced,
-             Sequence("normalizers", {Replace("-", "["), Replace("`", "a"), ReplaceRun(" ")}),
-             kMetaspace);
-  add_tokens("whole, normalized tokens of words", tokens,
-             Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
-  json bytes = base;
-  bytes["normalizer"] = precompiled;
-  bytes["pre_tokenizer"] = split;
-  bytes["model"]["byte_fallback"] = true;
+  forms.Add("ALBERT",
+            Sequence("normalizers", {line, quote, Type("NFKD"), Type("StripAccents"), Type("Lowercase"),
+                                     precompiled, ReplaceRun(" ")}),
+            kMetaspace);
+  forms.Add("ALBERT, split", Sequence("normalizers", {line, quote, Type("Lowercase"), precompiled}), kSplit);
+  forms.Add("DeBERTa", Sequence("normalizers", {strip_both, precompiled, ReplaceRun(" ")}), kMetaspace);
+  forms.Add("DeBERTa of transformers 5",
+            Sequence("normalizers", {Type("Lowercase"), white_space, Type("NFC"), kStripRight}),
+            kMetaspace);
+  forms.Add("RemBERT", Sequence("normalizers", {line, quote, ReplaceRun(" "), precompiled}), kMetaspace);
+  forms.Add("Pegasus", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}), kSplit);
+  forms.Add("every space", precompiled, Metaspace("first"));
+  forms.Add("forms", Sequence("normalizers", {Type("NFD"), Type("Nmt"), Type("NFKC"), ReplaceRun(" ")}),
+            Metaspace("never"));
+  forms.Add("DeBERTa, punctuation",
+            Sequence("normalizers", {Type("Lowercase"), strip_both, precompiled, ReplaceRun(" ")}),
+            kIsolated);
+  forms.Add("DeBERTa of transformers 5, punctuation",
+            Sequence("normalizers", {white_space, Type("NFC"), kStripRight}), kIsolated);
+  forms.Add("A, punctuation", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}),
+            kIsolated);
+  forms.Add("forms, punctuation",
+            Sequence("normalizers", {Type("NFKD"), Type("Nmt"), Type("StripAccents"), Type("Lowercase"),
+                                     precompiled, ReplaceRun(" ")}),
+            kIsolated);
+  forms.Add("runs, punctuation", ReplaceRun(" "), kIsolated);
+}
+
+void AddHelium(json& file) {
+  file["added_tokens"].push_back({{"id", static_cast<int>(file["model"]["vocab"].size())},
+                                  {"content", "\n"},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", false}});
+}
+void MakeScoresPositive(json& file) {
+  for (json& piece : file["model"]["vocab"]) piece[1] = piece[1].get<double>() + 6.5;
+}
+void AddBytes(json& file) {
+  file["model"]["byte_fallback"] = true;
   for (int byte = 0; byte < 256; ++byte) {
     char piece[] = "<0x00>";
     std::snprintf(piece, sizeof(piece), "<0x%02X>", byte);
-    bytes["model"]["vocab"].push_back({piece, 0.0});
+    file["model"]["vocab"].push_back({piece, 0.0});
   }
-  forms.push_back({"byte fallback", bytes.dump()});
-  forms.push_back({"SentencePiece", DefaultModel()});
-  forms.push_back({"SentencePiece 0.2.1", DefaultModel(), RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
-  const auto sentencepiece = [&](const char* name, bool prefix, bool remove, bool more) {
-    forms.push_back({name, DefaultModel() + SpChange(prefix, remove, more)});
+}
+
+void AddOtherTokenizers(Tokenizers& forms, const json& precompiled) {
+  const json spaces = Replace(" ", "\u2581");
+  const json runs = Sequence("normalizers", {precompiled, ReplaceRun(" ")});
+  forms.Add("whole", runs, Whole("always"));
+  forms.Add("whole, first", Sequence("normalizers", {precompiled, spaces}), Whole("first"));
+  forms.Add("whole, no pre-tokenizer", Sequence("normalizers", {precompiled, spaces}), nullptr);
+  forms.Add("Helium", Sequence("normalizers", {{{"type", "Prepend"}, {"prepend", " "}}, spaces}),
+            Sequence("pretokenizers", {{{"type", "Split"},
+                                        {"pattern", {{"String", "\n"}}},
+                                        {"behavior", "Contiguous"},
+                                        {"invert", false}}}),
+            AddHelium);
+  forms.Add("positive scores", runs, kMetaspace, MakeScoresPositive);
+  forms.Add("whole, positive scores", runs, Whole("always"), MakeScoresPositive);
+  const json lower = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
+  forms.Add("normalized tokens", lower, kMetaspace, [](json& file) { AddNormalizedToken(file, "[Unk]"); });
+  forms.Add("normalized tokens of words", lower, kMetaspace, AddNormalizedTokens);
+  forms.Add("normalized tokens of words, first", precompiled, Metaspace("first"), AddNormalizedTokens);
+  forms.Add("normalized tokens of words, punctuation",
+            Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")}), kIsolated, AddNormalizedTokens);
+  forms.Add("normalized tokens, replaced",
+            Sequence("normalizers", {Replace("-", "["), Replace("`", "a"), ReplaceRun(" ")}),
+            kMetaspace, [](json& file) {
+              for (const char* const token : {"[a", "[t", "ab", "e["}) AddNormalizedToken(file, token);
+            });
+  forms.Add("whole, normalized tokens of words", runs, Whole("always"), AddNormalizedTokens);
+  forms.Add("byte fallback", precompiled, kSplit, AddBytes);
+}
+
+void AddModels(std::vector<FormFile>& forms) {
+  const auto add = [&](const char* name, const std::string& change, int32_t parity = RANKFEED_PARITY_AUTO) {
+    forms.push_back({name, {}, [=] { return DefaultModel() + change; }, parity});
   };
-  sentencepiece("SentencePiece no prefix", false, true, false);
-  sentencepiece("SentencePiece all spaces", true, false, false);
-  sentencepiece("SentencePiece no prefix, all spaces", false, false, false);
-  sentencepiece("SentencePiece symbols", true, true, true);
+  add("SentencePiece", "");
+  add("SentencePiece 0.2.1", "", RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
+  add("SentencePiece no prefix", SpChange(false, true, false));
+  add("SentencePiece all spaces", SpChange(true, false, false));
+  add("SentencePiece no prefix, all spaces", SpChange(false, false, false));
+  add("SentencePiece symbols", SpChange(true, true, true));
   // Their scores are 0.1 for each byte but one.
   sp_test::ModelProto symbols;
   for (const char* symbol : {"\u2460", "\u1112", "\uff8a", "\U0001f600"}) {
     symbols.Add(symbol, 0, sp_test::kUserDefined);
   }
-  forms.push_back({"SentencePiece positive scores", DefaultModel() + sp_test::Serialize(symbols)});
+  add("SentencePiece positive scores", sp_test::Serialize(symbols));
   sp_test::ModelProto with_bytes;
   with_bytes.AddBytes();
-  forms.push_back({"SentencePiece byte fallback", DefaultModel() + sp_test::Serialize(with_bytes)});
+  add("SentencePiece byte fallback", sp_test::Serialize(with_bytes));
+}
+
+std::vector<FormFile> MakeForms() {
+  const json precompiled = DefaultNormalizer();
+  Tokenizers tokenizers;
+  AddNamedPipelines(tokenizers, precompiled);
+  AddOtherTokenizers(tokenizers, precompiled);
+  std::vector<FormFile> forms = tokenizers.Take();
+  AddModels(forms);
   return forms;
 }
 
-// Forms whose texts all take the general path.
-static std::vector<FormFile> MakeGeneralForms() {
-  const std::string suffix = SuffixModel();
-  return {{"SentencePiece suffix", suffix},
-          {"SentencePiece suffix, nothing behind a text", suffix + SpChange(false, true, false)},
-          {"SentencePiece suffix, all spaces, nothing behind a text",
-           suffix + SpChange(false, false, false)}};
-}
+}  // namespace
 
 const std::vector<FormFile>& Forms() {
   static const std::vector<FormFile> forms = MakeForms();
   return forms;
 }
 
-const std::vector<FormFile>& GeneralForms() {
-  static const std::vector<FormFile> forms = MakeGeneralForms();
-  return forms;
-}
-
 const FormFile& Form(std::string_view name) {
-  for (const auto* forms : {&Forms(), &GeneralForms()}) {
-    for (const FormFile& form : *forms) {
-      if (form.name == name) return form;
-    }
+  for (const FormFile& form : Forms()) {
+    if (form.name == name) return form;
   }
   static const FormFile none;
   return none;

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -39,22 +42,25 @@ json Metaspace(const char* prepend_scheme);
 // of its flags that are named.
 void AddNormalizedToken(json& file, const char* content, std::vector<const char*> flags = {});
 
-// A file of a form that builder/fast/eligibility.cc accepts, and the mode to compile it for.
+// A file of a form that builder/fast/eligibility.cc accepts, and the mode to compile it for. It is megabytes, so
+// one of the two makes it for who asks.
 struct FormFile {
-  std::string name, file;
+  std::string name;
+  std::function<json()> tokenizer;     // a tokenizer.json
+  std::function<std::string()> model;  // a .model
   int32_t parity = RANKFEED_PARITY_AUTO;
+
+  std::string File() const { return tokenizer ? tokenizer().dump() : model(); }
 };
 
-// They are megabytes each, so made once; the general ones are those whose texts all take the general path.
 const std::vector<FormFile>& Forms();
-const std::vector<FormFile>& GeneralForms();
 // One of them by name.
 const FormFile& Form(std::string_view name);
 
 class Image {
  public:
   explicit Image(const json& file) : Image(file.dump()) {}
-  explicit Image(const FormFile& form) : Image(form.file, form.parity) {}
+  explicit Image(const FormFile& form) : Image(form.File(), form.parity) {}
   explicit Image(const std::string& source, int32_t parity = RANKFEED_PARITY_AUTO);
   ~Image() { rankfeed_image_free(&image_); }
   const rankfeed_model* model() const { return model_; }
@@ -67,6 +73,23 @@ class Image {
 
 // Of one of Forms(), compiled once for all tests of a program: that takes longer than most of them.
 const Image& ImageOf(const FormFile& form);
+
+// A test that goes through Forms() is a TEST_P of a class of this kind, with RANKFEED_EACH_FORM(CLASS) after the class: a
+// case for each form, which is named Forms/CLASS.NAME/NUMBER. CMakeLists.txt shares the forms out by the number's last
+// digit, so that each is compiled in one process.
+class EachForm : public testing::TestWithParam<size_t> {
+ protected:
+  const FormFile& form() const { return Forms()[GetParam()]; }
+  const rankfeed_model* model() const { return ImageOf(form()).model(); }
+  bool IsOneOf(std::initializer_list<std::string_view> names) const {
+    return std::find(names.begin(), names.end(), form().name) != names.end();
+  }
+
+ private:
+  const testing::ScopedTrace trace_{__FILE__, __LINE__, form().name};
+};
+#define RANKFEED_EACH_FORM(suite) \
+  INSTANTIATE_TEST_SUITE_P(Forms, suite, testing::Range<size_t>(0, fast_test::Forms().size()))
 
 std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint32_t flags);
 // plain: all texts take the general path, and offsets may be asked for.

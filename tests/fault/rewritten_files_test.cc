@@ -47,7 +47,7 @@ std::string GeneralSource() {
 
 // A vocabulary of the segment engine with tables so small that most changes are seen.
 std::string SmallSource() {
-  fast_test::json file = fast_test::json::parse(fast_test::Form("B").file);
+  fast_test::json file = fast_test::Form("B").tokenizer();
   fast_test::json& pieces = file["model"]["vocab"];
   pieces.erase(pieces.begin() + 1000, pieces.end());
   return file.dump();
@@ -255,7 +255,7 @@ struct Named {
   std::string (*source)();
 };
 const Named kVocabularies[] = {
-    {"segment engine, HuggingFace", [] { return fast_test::Form("B").file; }},
+    {"segment engine, HuggingFace", [] { return fast_test::Form("B").File(); }},
     {"segment engine, HuggingFace, 1,000 pieces", SmallSource},
     {"segment engine, SentencePiece", fast_test::DefaultModel},
     {"general, HuggingFace", GeneralSource},

@@ -29,23 +29,23 @@ size_t ScratchOf(const rankfeed_model* model, uint32_t max_text_bytes, bool offs
   return status == RANKFEED_OK ? need.size : 0;
 }
 
+class Scratch : public EachForm {};
+RANKFEED_EACH_FORM(Scratch);
+
 // Whatever the length of texts: 16 MiB, and 30 with offsets, beside the cache.
-TEST(Scratch, DoesNotGrowWithTheText) {
+TEST_P(Scratch, DoesNotGrowWithTheText) {
   constexpr uint32_t kMiB = 1 << 20;
-  for (const FormFile& form : Forms()) {
-    const Image& image = ImageOf(form);
-    for (const bool offsets : {false, true}) {
-      SCOPED_TRACE(form.name + (offsets ? " with offsets" : ""));
-      const size_t small = ScratchOf(image.model(), kMiB, offsets);
-      const size_t huge = ScratchOf(image.model(), 1u << 30, offsets);
-      std::printf("%-40s %-8s %8.2f MiB\n", form.name.c_str(), offsets ? "offsets" : "ids",
-                  static_cast<double>(small) / kMiB);
-      EXPECT_NE(small, 0u);
-      EXPECT_EQ(huge, small);
-      // Metaspace "first" asks for places even where the caller does not.
-      const bool places = offsets || reference::HuggingFaceNeedsOffsets(*image.model());
-      EXPECT_LE(small - kCache, (places ? 30 : 16) * kMiB);
-    }
+  for (const bool offsets : {false, true}) {
+    SCOPED_TRACE(form().name + (offsets ? " with offsets" : ""));
+    const size_t small = ScratchOf(model(), kMiB, offsets);
+    const size_t huge = ScratchOf(model(), 1u << 30, offsets);
+    std::printf("%-40s %-8s %8.2f MiB\n", form().name.c_str(), offsets ? "offsets" : "ids",
+                static_cast<double>(small) / kMiB);
+    EXPECT_NE(small, 0u);
+    EXPECT_EQ(huge, small);
+    // Metaspace "first" asks for places even where the caller does not.
+    const bool places = offsets || reference::HuggingFaceNeedsOffsets(*model());
+    EXPECT_LE(small - kCache, (places ? 30 : 16) * kMiB);
   }
 }
 
