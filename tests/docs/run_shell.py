@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""run_shell.py SOURCE BUILD RANKFEED PYTHON: executes the shell blocks of the documents.
+"""run_shell.py SOURCE BUILD RANKFEED PYTHON pages|helps: executes the shell blocks of the documents, or the examples of the helps.
 
 Every fenced block of README.md, CONTRIBUTING.md, docs/ and fuzz/README.md is looked at. Shell commands run
 in a scratch folder that holds the files their pages name (vocab.rfimg, passages.jsonl, ...), with the
@@ -178,14 +178,12 @@ def curl(command, port):
         assert answer.status == 200 and content, (answer.status, content)
 
 
-def main():
-    source, build, rankfeed, python = (pathlib.Path(a) for a in sys.argv[1:5])
-    pages = [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md")),
-             source / "fuzz/README.md"]
-    problems, executed, used, processes = [], 0, set(), []
-    atexit.register(lambda: [process.kill() for process in processes if process.poll() is None])
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(scratch)
+class Run:
+    """Commands in the scratch folder, and what was wrong with them."""
+
+    def __init__(self, source, rankfeed, python, folder):
+        self.source, self.rankfeed, self.folder = source, rankfeed, folder
+        self.problems, self.executed, self.used, self.processes = [], 0, set(), []
         prepare(folder, source, rankfeed, python)
         bin_folder = folder / ".bin"
         bin_folder.mkdir()
@@ -193,76 +191,99 @@ def main():
         wrapper = bin_folder / "python3"  # a link would lose its virtual environment
         wrapper.write_text(f"#!/bin/sh\nexec '{python}' \"$@\"\n")
         wrapper.chmod(0o755)
-        environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def shell(self, where, command, script):
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        self.executed += 1
+        if done.returncode != 0:
+            self.problems.append(f"{where}: {command}\n{done.stdout[-2000:]}")
+
+    def serve(self, command):
+        """Starts a service; its port."""
+        words = ["data/reranker" if w == "MODEL_FOLDER" else w for w in shlex.split(command)]
+        words[0] = self.rankfeed
+        for option in ("--port", "--admin-port"):
+            if option in words:
+                words[words.index(option) + 1] = "0"
+        process = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        self.executed += 1
+        return int(re.search(r":(\d+)", process.stdout.readline())[1])
+
+    def block(self, where, text):
+        port = None
+        for command in commands(text):
+            name = next((n for n in sorted(ELSEWHERE, key=len, reverse=True) if command.startswith(n)), None)
+            if name is not None:
+                self.used.add(name)
+            elif command.startswith("rankfeed serve "):
+                port = self.serve(command)
+            elif command.startswith("curl "):
+                if port is not None:
+                    curl(command, port)
+                    self.executed += 1
+            else:
+                for large, small in SMALLER:
+                    command = command.replace(large, small)
+                begin = time.monotonic()
+                self.shell(where, command, command)
+                print(f"{where}: {command} ({time.monotonic() - begin:.1f} s)")
+
+    def pages(self):
+        pages = [self.source / "README.md", self.source / "CONTRIBUTING.md", *sorted((self.source / "docs").glob("*.md")),
+                 self.source / "fuzz/README.md"]
         for page in pages:
-            compile_vocabulary(folder, source, rankfeed)  # a page may have made another one
+            compile_vocabulary(self.folder, self.source, self.rankfeed)  # a page may have made another one
             for line, language, text in blocks(page):
-                where = f"{page.relative_to(source)}:{line}"
+                where = f"{page.relative_to(self.source)}:{line}"
                 if language == "json":
                     json.loads(text)
                 elif language == "sh":
-                    port = None
-                    for command in commands(text):
-                        name = next((n for n in sorted(ELSEWHERE, key=len, reverse=True) if command.startswith(n)), None)
-                        if name is not None:
-                            used.add(name)
-                            continue
-                        if command.startswith("rankfeed serve "):
-                            words = ["data/reranker" if w == "MODEL_FOLDER" else w for w in shlex.split(command)]
-                            words[0] = rankfeed
-                            for option in ("--port", "--admin-port"):
-                                if option in words:
-                                    words[words.index(option) + 1] = "0"
-                            process = subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
-                            processes.append(process)
-                            port = int(re.search(r":(\d+)", process.stdout.readline())[1])
-                            executed += 1
-                            continue
-                        if command.startswith("curl "):
-                            if port is not None:
-                                curl(command, port)
-                                executed += 1
-                            continue
-                        for large, small in SMALLER:
-                            command = command.replace(large, small)
-                        begin = time.monotonic()
-                        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True,
-                                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-                        executed += 1
-                        print(f"{where}: {command} ({time.monotonic() - begin:.1f} s)")
-                        if done.returncode != 0:
-                            problems.append(f"{where}: {command}\n{done.stdout[-2000:]}")
+                    self.block(where, text)
                 elif language and language not in LANGUAGES:
-                    problems.append(f"{where}: nothing executes blocks of {language!r}")
-                elif language:
-                    if LANGUAGES[language] != "below" and not (source / LANGUAGES[language]).exists():
-                        problems.append(f"{where}: {LANGUAGES[language]} is not there")
-        compile_vocabulary(folder, source, rankfeed)
-        prepare_for_help(folder, source, rankfeed)
-        for name, examples in commands_of(rankfeed):
+                    self.problems.append(f"{where}: nothing executes blocks of {language!r}")
+                elif language and LANGUAGES[language] != "below" and not (self.source / LANGUAGES[language]).exists():
+                    self.problems.append(f"{where}: {LANGUAGES[language]} is not there")
+        for process in self.processes:
+            process.terminate()
+            if process.wait(timeout=60) != 0:
+                self.problems.append(f"{process.args[0]} ended with {process.returncode}")
+
+    def elsewhere(self, build):
+        """Whether what runs elsewhere is there."""
+        self.problems += [f"ELSEWHERE has {n!r}, which no page uses" for n in sorted(set(ELSEWHERE) - self.used)]
+        for name in sorted(self.used):
+            kind, what = ELSEWHERE[name].split(":", 1)
+            if not exists(self.source, build, kind, what):
+                self.problems.append(f"{name!r} is said to run as {ELSEWHERE[name]}, which is not there")
+            program = self.source / name.split()[0]
+            if program.is_file() and not os.access(program, os.X_OK):
+                self.problems.append(f"{name!r} is a command of the documents, but not executable")
+
+    def helps(self):
+        prepare_for_help(self.folder, self.source, self.rankfeed)
+        for name, examples in commands_of(self.rankfeed):
             for command in examples:
                 if name == "serve":  # as in docs/serve.md
                     continue
                 command = command.replace("MODEL_FOLDER", "data/reranker").replace(" --gate", "")
-                done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], cwd=folder, env=environment, text=True,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-                executed += 1
-                if done.returncode != 0:
-                    problems.append(f"rankfeed {name} --help: {command}\n{done.stdout[-2000:]}")
-        for process in processes:
-            process.terminate()
-            if process.wait(timeout=60) != 0:
-                problems.append(f"{process.args[0]} ended with {process.returncode}")
-    problems += [f"ELSEWHERE has {n!r}, which no page uses" for n in sorted(set(ELSEWHERE) - used)]
-    for name in sorted(used):
-        kind, what = ELSEWHERE[name].split(":", 1)
-        if not exists(source, build, kind, what):
-            problems.append(f"{name!r} is said to run as {ELSEWHERE[name]}, which is not there")
-        program = source / name.split()[0]
-        if program.is_file() and not os.access(program, os.X_OK):
-            problems.append(f"{name!r} is a command of the documents, but not executable")
-    print("\n".join(problems) or f"{executed} commands executed, {len(used)} run elsewhere")
-    sys.exit(1 if problems or executed < 15 else 0)
+                self.shell(f"rankfeed {name} --help", command, f"set -o pipefail; {command}")
+
+
+def main():
+    source, build, rankfeed, python = (pathlib.Path(a) for a in sys.argv[1:5])
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Run(source, rankfeed, python, pathlib.Path(scratch))
+        atexit.register(lambda: [process.kill() for process in run.processes if process.poll() is None])
+        if sys.argv[5] == "pages":
+            run.pages()
+            run.elsewhere(build)
+        else:
+            run.helps()
+    print("\n".join(run.problems) or f"{run.executed} commands executed, {len(run.used)} run elsewhere")
+    sys.exit(1 if run.problems or run.executed < 15 else 0)
 
 
 main()

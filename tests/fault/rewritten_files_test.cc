@@ -254,12 +254,15 @@ struct Named {
   const char* name;
   std::string (*source)();
 };
+void PrintTo(const Named& vocabulary, std::ostream* out) {
+  *out << vocabulary.name;
+}
 const Named kVocabularies[] = {
-    {"segment engine, HuggingFace", [] { return fast_test::Form("B").File(); }},
-    {"segment engine, HuggingFace, 1,000 pieces", SmallSource},
-    {"segment engine, SentencePiece", fast_test::DefaultModel},
-    {"general, HuggingFace", GeneralSource},
-    {"general, SentencePiece", contract::SentencePieceSource},
+    {"Segments_HuggingFace", [] { return fast_test::Form("B").File(); }},
+    {"Segments_HuggingFace_1000Pieces", SmallSource},
+    {"Segments_SentencePiece", fast_test::DefaultModel},
+    {"General_HuggingFace", GeneralSource},
+    {"General_SentencePiece", contract::SentencePieceSource},
 };
 
 class Rewritten : public testing::Test {
@@ -317,37 +320,39 @@ void ExpectUntouched(const Outcome& outcome) {
       << Show(outcome);
 }
 
+class RewrittenImage : public Rewritten, public testing::WithParamInterface<Named> {};
+
 // One pwrite over each section.
-TEST_F(Rewritten, EverySectionOfAnImageInOnePwrite) {
-  for (const Named& vocabulary : kVocabularies) {
-    SCOPED_TRACE(vocabulary.name);
-    std::vector<Region> regions;
-    const std::string path = MakeImage(vocabulary.source(), &regions);
-    const File file(path);
-    Vocabulary victim(path, How::kDefault);
-    constexpr int kFills[] = {0x00, 0x55, 0xff};
-    for (size_t r = 0; r < regions.size(); ++r) {
-      const Region& region = regions[r];
-      for (const int fill : kFills) {
-        // With sanitizers, where a process costs much to fork, each section has one of the three in turn.
-        if (kSanitized && fill != kFills[r % std::size(kFills)]) continue;
-        const std::vector<char> change(region.end - region.begin, static_cast<char>(fill));
-        const auto use = [&] {
-          for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
-            std::signal(number, SIG_DFL);
-          AllowSeconds(kRoundSeconds);
-          file.Write(change.data(), change.size(), region.begin);
-          bool same = true;
-          for (uint64_t round = 0; round < 64; round += 5) same &= victim.Use(round);
-          _exit(same ? 0 : 1);
-        };
-        EXPECT_EXIT(use(), testing::ExitedWithCode(0), "")
-            << "bytes " << region.begin << " to " << region.end << " with " << fill;
-        file.Restore(region);
-      }
+TEST_P(RewrittenImage, EverySectionInOnePwrite) {
+  std::vector<Region> regions;
+  const std::string path = MakeImage(GetParam().source(), &regions);
+  const File file(path);
+  Vocabulary victim(path, How::kDefault);
+  constexpr int kFills[] = {0x00, 0x55, 0xff};
+  for (size_t r = 0; r < regions.size(); ++r) {
+    const Region& region = regions[r];
+    for (const int fill : kFills) {
+      // With sanitizers, where a process costs much to fork, each section has one of the three in turn.
+      if (kSanitized && fill != kFills[r % std::size(kFills)]) continue;
+      const std::vector<char> change(region.end - region.begin, static_cast<char>(fill));
+      const auto use = [&] {
+        for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
+          std::signal(number, SIG_DFL);
+        AllowSeconds(kRoundSeconds);
+        file.Write(change.data(), change.size(), region.begin);
+        bool same = true;
+        for (uint64_t round = 0; round < 64; round += 5) same &= victim.Use(round);
+        _exit(same ? 0 : 1);
+      };
+      EXPECT_EXIT(use(), testing::ExitedWithCode(0), "")
+          << "bytes " << region.begin << " to " << region.end << " with " << fill;
+      file.Restore(region);
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Vocabularies, RewrittenImage, testing::ValuesIn(kVocabularies),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 TEST_F(Rewritten, AStoreInOnePwriteAndCutOff) {
   corpus_test::Contents contents;

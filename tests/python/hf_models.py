@@ -53,8 +53,11 @@ def vocabulary(seed):
     return [[token, 0.0] for token in SPECIALS] + [list(item) for item in order]
 
 
+CHARSMAP = variants.Base.from_model(MODEL).charsmap  # reading the model takes longer than most tests
+
+
 def base(seed):
-    made = variants.Base.from_model(MODEL)  # for its charsmap
+    made = variants.Base("", [], 0, CHARSMAP)
     made.name, made.vocab, made.unk_id = f"random{seed}", vocabulary(seed), SPECIALS.index("<unk>")
     made.user_defined = []
     return made.with_specials()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Starts `rankfeed serve` as its unit does, on the default vocabulary with a random cross-encoder, and talks to it."""
 
+import functools
 import http.client
 import json
 import os
@@ -24,6 +25,16 @@ def command_of_the_unit(rankfeed, options):
     return [rankfeed, *command[1:place], *options, *command[place + 1:]]
 
 
+@functools.cache
+def compiled(rankfeed):
+    """The image of the default vocabulary, compiled once for all servers of a program."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "vocabulary")
+        subprocess.run([rankfeed, "compile", MODEL, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        with open(path, "rb") as file:
+            return file.read()
+
+
 class Server:
     """A running server and its files. rankfeed: the command line, which makes images and stores. config: the
     vocabulary is a model's folder with that tokenizer_config.json, not an image. vocab, model: files that are there. one_option: the
@@ -37,7 +48,8 @@ class Server:
         if vocab is not None:
             self.vocab = vocab
         elif config is None:
-            subprocess.run([rankfeed, "compile", MODEL, "-o", self.vocab], check=True, stdout=subprocess.DEVNULL)
+            with open(self.vocab, "wb") as file:
+                file.write(compiled(rankfeed))
         else:
             self.write_folder(self.vocab, config)
         info = json.loads(subprocess.run([rankfeed, "info", "--vocab", self.vocab, "--json"], check=True,
