@@ -27,10 +27,12 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
       });
 }
 
-// Whether a cluster begins with it, after anything but a Prepend character: by its class alone.
+// Whether a cluster begins with it, after anything but a Prepend character: by its class alone. Only
+// a charsmap reads clusters: without one, a consonant after a virama is read with no other.
 static bool IsOther(const Model& model, char32_t c) {
   const uint32_t is = model.props[c] & image::kGraphemeMask;
-  return is == image::kGraphemeOther || is == image::kGraphemePrepend;
+  return is == image::kGraphemeOther || is == image::kGraphemePrepend ||
+         (is == image::kGraphemeConsonant && model.charsmap_units.empty());
 }
 
 // The same of all that it may be in front of the charsmap.
