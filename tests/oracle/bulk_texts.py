@@ -17,12 +17,12 @@ def ties(r, pieces, limit):
     return list(map(b"".join, itertools.product(units, repeat=r.randint(max(1, length - 1), length))))
 
 
-def of_words(r, words, count):
-    """About count texts of one to eight words, put together anew."""
-    chosen, glue = r.choices(words, k=count * 4), r.choice([b" ", b" ", b" ", b"", b"  ", b"-"])
+def of_words(r, words, count, most=8):
+    """About count texts of one to so many words, put together anew."""
+    chosen, glue = r.choices(words, k=count * most // 2), r.choice([b" ", b" ", b" ", b"", b"  ", b"-"])
     out, at = [], 0
     while at < len(chosen):
-        size = r.randint(1, 8)
+        size = r.randint(1, most)
         out.append(glue.join(chosen[at:at + size]))
         at += size
     return out

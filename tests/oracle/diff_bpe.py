@@ -10,9 +10,10 @@
 
 --data: the folder with qwen and the others. Without --all a sweep takes planes that Unicode leaves empty, and all but one of
 the vocabularies, by samples. Random texts are drawn from pieces and from characters that some step treats specially, over
-published vocabularies and over random files whose merges follow no rule. Bulk: --count short texts of each vocabulary, in turn
-all of a length over a few characters, words put together anew, and mixtures (bulk_texts.py, mixtures.py). Stream: the texts of
-bench/text_streams.py, whole. --file: one of the vocabularies, such as qwen/tokenizer.json (repeatable).
+published vocabularies and over random files whose merges follow no rule. Bulk: --count texts of each vocabulary, in turn all of
+a length over a few characters, and one to five pieces, words and characters that some step treats specially, because many short
+texts find more in the same time than few long ones; some are words put together anew, mixtures, or drawn as random texts are
+(bulk_texts.py, mixtures.py). Stream: the texts of bench/text_streams.py, whole. --file: one of the vocabularies, such as qwen/tokenizer.json (repeatable).
 """
 
 import argparse
@@ -168,11 +169,11 @@ def random_texts(args, report):
 
 def compare_columns(pair, name, texts, report):
     """As compare, without decoding: columns at once; the engine's ids alone too, which it makes in another way."""
-    encoded = pair.tokenizer.encode_batch(texts)
-    ids = np.fromiter(itertools.chain.from_iterable(e.ids for e in encoded), np.int64)
-    places = np.array(list(itertools.chain.from_iterable(e.offsets for e in encoded)), np.int64).reshape(-1, 2)
-    starts = np.cumsum([0] + [len(e.ids) for e in encoded])
-    theirs = E.Columns(np.zeros(len(texts), np.int64), starts, ids, places[:, 0], places[:, 1])
+    encoded, flat = pair.tokenizer.encode_batch(texts), itertools.chain.from_iterable
+    ids = [e.ids for e in encoded]
+    starts = np.cumsum([0, *map(len, ids)])
+    places = np.fromiter(flat(flat(e.offsets for e in encoded)), np.int64, 2 * int(starts[-1])).reshape(-1, 2)
+    theirs = E.Columns(np.zeros(len(texts), np.int64), starts, np.fromiter(flat(ids), np.int64, int(starts[-1])), places[:, 0], places[:, 1])
     data = [t.encode() for t in texts]
     report.checks += len(texts)
     for columns in (E.COLUMN_OFFSETS, 0):
@@ -188,10 +189,14 @@ def bulk(args, report):
         pair, rng, begun = Pair(args.driver, (args.data / name).read_text(encoding="utf-8")), random.Random(f"{args.seed} {name}"), time.monotonic()
         pieces = [p for i in rng.sample(range(pair.tokenizer.get_vocab_size()), 4000) if (p := pair.tokenizer.decode([i])) and "\ufffd" not in p]
         added = [t.content for t in pair.tokenizer.get_added_tokens_decoder().values()][:40]
-        kinds = itertools.cycle((lambda: (t.decode() for t in bulk_texts.ties(rng, pieces, 8192)),
-                                 lambda: (t.decode() for t in bulk_texts.of_words(rng, words, 4096)),
-                                 lambda: mixtures.mixtures(4096, rng.randrange(1 << 32), strings, added),
-                                 lambda: (draw(rng, pieces) for _ in range(2048))))
+        units = [u.encode() for u in pieces + 40 * SPECIAL + 20 * added + 4 * [u for group in mixtures.ODD.values() for u in group]]
+        units += rng.sample(words, min(len(words), 8000))
+        short = [lambda: (t.decode() for t in bulk_texts.ties(rng, pieces, 8192)),
+                 lambda: (t.decode() for t in bulk_texts.of_words(rng, units, 8192, 3)),
+                 lambda: (t.decode() for t in bulk_texts.of_words(rng, units, 4096, 5))]
+        kinds = itertools.cycle(short * 5 + [lambda: (t.decode() for t in bulk_texts.of_words(rng, words, 2048)),
+                                             lambda: mixtures.mixtures(1024, rng.randrange(1 << 32), strings, added),
+                                             lambda: (draw(rng, pieces) for _ in range(512))])
         done = 0
         while done < args.count:
             texts = list(itertools.islice(next(kinds)(), args.count - done))
