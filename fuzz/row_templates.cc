@@ -116,6 +116,7 @@ void DrawParts(Input& in, Drawn* drawn) {
   between();
   drawn->parts.push_back({RANKFEED_PART_DOCUMENT, 0, {}});
   between();
+  if (in.OneIn(8)) literal(RANKFEED_PART_WITH_INSTRUCTION);
 }
 
 std::vector<int32_t> Ids(rankfeed_encoder* encoder, std::string_view text) {
@@ -186,7 +187,7 @@ void Run(std::span<const uint8_t> bytes) {
     ++counters.executions;
     const std::string query = DrawText(in, 5), instruction = DrawText(in, 3), document = DrawText(in, 6);
     std::vector<int32_t> ids;
-    const auto add_ids = [&](const rankfeed_template_part& part) { ids.insert(ids.end(), part.ids, part.ids + part.id_count); };
+    const auto add_ids = [&](const rankfeed_template_part& of) { ids.insert(ids.end(), of.ids, of.ids + of.id_count); };
     const auto add_text = [&](const char* data, size_t size) {
       const std::vector<int32_t> more = Ids(encoder.get(), {data, size});
       ids.insert(ids.end(), more.begin(), more.end());

@@ -160,7 +160,24 @@ TEST_F(TemplateTest, Refused) {
   refused({{RANKFEED_PART_SPECIAL, 0, Text("<s>")}, document}, RANKFEED_E_UNSUPPORTED, "must stand apart");
   refused({{RANKFEED_PART_INSTRUCTION, 0, {}}, {RANKFEED_PART_APART, 0, {}}, query, {RANKFEED_PART_APART, 0, {}}, document},
           RANKFEED_E_UNSUPPORTED, "must stand in one text");
+  // A row has no place for a text after the document's that only some requests have.
+  refused({query, {RANKFEED_PART_APART, 0, {}}, document, {RANKFEED_PART_APART, 0, {}},
+           {RANKFEED_PART_TEXT, RANKFEED_PART_WITH_INSTRUCTION, Text("as told")}, {RANKFEED_PART_TEXT, 0, Text(" end")}},
+          RANKFEED_E_UNSUPPORTED, "the same in all rows");
   EXPECT_EQ(RowTemplate::Preset(model(), "no-such").error().status, RANKFEED_E_NOT_FOUND);
+}
+
+// Ids of a document are no use, in a store either, where its text depends on there being an instruction.
+TEST_F(TemplateTest, TextsThatDependOnTheInstruction) {
+  const std::vector<rankfeed_row_part> parts = {{RANKFEED_PART_QUERY, 0, {}}, {RANKFEED_PART_APART, 0, {}},
+                                                {RANKFEED_PART_TEXT, RANKFEED_PART_WITH_INSTRUCTION, Text("Note: ")},
+                                                {RANKFEED_PART_DOCUMENT, 0, {}}};
+  auto row = RowTemplate::Compile(model(), Row(parts));
+  ASSERT_TRUE(row) << row.error().message;
+  EXPECT_EQ(row->info().query_is_joined, 1u);
+  const std::vector<std::string> documents = {"one"};
+  EXPECT_EQ(Rows(*row, "q", documents, "", 64)[0], Sum({Ids("q"), Ids("one")}));
+  EXPECT_EQ(Rows(*row, "q", documents, "be brief", 64)[0], Sum({Ids("q"), Ids("Note: one")}));
 }
 
 TEST_F(TemplateTest, IdsOfDocuments) {

@@ -383,8 +383,8 @@ rankfeed_status RowTemplate::CopyParts(const rankfeed_row_template& row, std::sp
   return RANKFEED_OK;
 }
 
-// The steps of a row with one document.
-bool RowTemplate::SetPair() {
+// The steps of a row with one document. Null, or why they are none.
+const char* RowTemplate::SetPair() {
   std::span<const Step> left = steps.first(sections[0]);
   const auto fixed = [&] {
     rankfeed_template_part part = {};
@@ -408,16 +408,15 @@ bool RowTemplate::SetPair() {
     pair.middle = fixed();
   }
   document_at = place(0);
-  if (left.empty() || document_at == left[0].parts.size()) return false;
+  if (left.empty() || document_at == left[0].parts.size()) return "query and instruction must stand in one text";
   document = left[0].parts;
   left = left.subspan(1);
   pair.suffix = fixed();
+  if (!left.empty()) return "what follows the document, apart from it, is the same in all rows";
   info.document_is_alone = document.size() == 1;
   info.hash = HashOf(document);
-  for (const Part& part : document) {
-    info.query_is_joined |= part.kind == RANKFEED_PART_QUERY || part.kind == RANKFEED_PART_INSTRUCTION;
-  }
-  return true;
+  for (const Part& part : document) info.query_is_joined |= Varies(part) && part.kind != RANKFEED_PART_DOCUMENT;
+  return nullptr;
 }
 
 rankfeed_status RowTemplate::Init(const Model& of, const rankfeed_row_template& row,
@@ -435,8 +434,8 @@ rankfeed_status RowTemplate::Init(const Model& of, const rankfeed_row_template& 
   if (status != RANKFEED_OK) return status;
   pair.struct_size = sizeof(pair);
   pair.row_template = static_cast<rankfeed_template*>(this);
-  if (!list && !SetPair()) {
-    *why = {"query and instruction must stand in one text", row.part_count};
+  if (const char* const rule = list ? nullptr : SetPair()) {
+    *why = {rule, row.part_count};
     return RANKFEED_E_UNSUPPORTED;
   }
   status = SetLimits(row, this);

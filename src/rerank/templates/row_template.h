@@ -90,7 +90,7 @@ struct RowTemplate {
   std::span<const Part> before_document() const { return document.first(document_at); }
   std::span<const Part> after_document() const { return document.subspan(document_at + 1); }
   rankfeed_status CopyParts(const rankfeed_row_template& row, std::span<Part>* given, Refusal* why);
-  bool SetPair();
+  const char* SetPair();
   // The limits of query and document, as the reference has them for rows of so many tokens; 0: none.
   void Limits(uint32_t row_tokens, uint32_t* query_tokens, uint32_t* document_tokens) const;
   // The roles with the template's own instruction where the request has none.
