@@ -177,25 +177,6 @@ constexpr uint32_t CodePointOfThree(uint32_t word) {
   return (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
 }
 
-// The same for a character of two or three bytes, without a branch on which.
-struct TwoOrThree {
-  uint32_t code_point;
-  uint32_t size;
-  bool valid;
-
-  explicit TwoOrThree(const char* text) {
-    uint32_t word = LoadThree(text);
-    const uint32_t three = (word & 0xf0) == 0xe0;
-    word <<= 8 * (1 - three);  // as if there were three
-    code_point = CodePointOfThree(word);
-    const uint32_t mask = three != 0 ? 0xc0c0f0 : 0xc0e000;
-    const uint32_t pattern = three != 0 ? 0x8080e0 : 0x80c000;
-    size = 2 + three;
-    const uint32_t least = three != 0 ? 0x800 : 0x80;  // else overlong; surrogates pass
-    valid = ((word & mask) == pattern) & (code_point >= least);
-  }
-};
-
 constexpr bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // fast/cache.h: segments seen before, with their ids. Direct mapped to lines of 64 bytes, in
 // the encoder's scratch, never shared. A line holds two short segments of few ids, as most are, or
-// one long one. A new short segment takes the first place and the one there the second. An entry
-// is a pure function of the model and the segment, so the content of the cache cannot change a
-// result, only the time it takes.
+// one long one. A segment may have another line besides, for when the first has no room for it. A new
+// short one takes the first place and the one there the second. An entry is a pure function of the
+// model and the segment, so the content of the cache cannot change a result, only the time it takes.
 #pragma once
 
 #include <bit>
@@ -38,6 +38,11 @@ union alignas(64) CacheLine {
               (key[3] ^ of.part[3])) == 0;
     }
   } whole;
+
+  bool empty() const { return shorts[0].key[0] == 0; }
+  bool HasRoom(bool is_long) const {
+    return empty() || (!is_long && ((shorts[0].key[0] & kLongTag) | (shorts[1].key[0] & 0xff)) == 0);
+  }
 };
 static_assert(sizeof(CacheLine) == 64);
 
@@ -68,9 +73,11 @@ class SegmentCache {
   bool enabled_ = false;
 };
 
-// Keeps a segment of up to CacheLine::kMaxIds ids, as many of which are read.
-inline void Keep(const SegmentKey& key, const int32_t* ids, image::PathInfo info, CacheLine* line) {
-  if (key.size() > CacheLine::Short::kMaxBytes || info.count > CacheLine::Short::kMaxIds) {
+// Keeps a segment of up to CacheLine::kMaxIds ids, as many of which are read, in one of its lines.
+inline void Keep(const SegmentKey& key, const int32_t* ids, image::PathInfo info, CacheLine* line, CacheLine* other) {
+  const bool is_long = key.size() > CacheLine::Short::kMaxBytes || info.count > CacheLine::Short::kMaxIds;
+  if (!line->HasRoom(is_long) && other->HasRoom(is_long)) line = other;
+  if (is_long) {
     CacheLine::Long& entry = line->whole;
     std::memcpy(entry.key, key.part, sizeof(entry.key));
     entry.key[0] |= CacheLine::kLongTag;

@@ -102,8 +102,7 @@ class SpanDecoder {
   static constexpr uint32_t kCharRoom = 32;
   static constexpr int kNoByte = -1;
 
-  uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
-                       Decoded* out);
+  uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first, Decoded* out);
   Outcome DecodeLong(std::string_view segment, bool word_start, bool resumed);
   Outcome DecodeChars(std::string_view segment, size_t pos);
   size_t AppendAscii(std::string_view segment, size_t at);

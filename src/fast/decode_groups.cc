@@ -59,8 +59,7 @@ Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
 }
 
 // Appends what the group becomes that begins at `begin`.
-Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin,
-                                 CharacterGroups::Extent extent) {
+Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, CharacterGroups::Extent extent) {
   std::span<const uint16_t> elements;
   const rankfeed_reason reason = reader_.ReadGroup(segment, begin, extent, &elements);
   if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
@@ -101,8 +100,7 @@ bool SpanDecoder::MayBeginAt(uint32_t at) const {
   const uint32_t last = in_batch ? run_.codes[at - 1] : cursor_.last;
   // A U+2581 that a space follows is no word.
   if (first == run_.metaspace) return run_.every_space || last != run_.metaspace;
-  return !image::Spanned(run_.pairs, last, first) &&
-         (model_.IsPieceCode(last) || model_.IsPieceCode(first));
+  return !image::Spanned(run_.pairs, last, first) && (model_.IsPieceCode(last) || model_.IsPieceCode(first));
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
@@ -134,8 +132,7 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info
   if (info.code() == 0) return false;
   run_.depends |= at == 0 || next == segment.size();
   const auto is_code = [this](CharInfo neighbour, bool first) {
-    return !neighbour.Normalizes() && !neighbour.TakesGeneralPath() &&
-           HasCodeAtEnd(tables_, neighbour, first);
+    return !neighbour.Normalizes() && !neighbour.TakesGeneralPath() && HasCodeAtEnd(tables_, neighbour, first);
   };
   const bool apart_before =
       at == 0 ? EndsApart(before_, image::kDropsOtherLeft) : is_code(run_.previous, false);

@@ -168,8 +168,7 @@ class Emitter {
     return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
-  [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin,
-                                                   uint32_t end) {
+  [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     if (begin >= end) return RANKFEED_REASON_NONE;
     if (wants_offsets_) [[unlikely]]
       return EmitFoundAnd<true>(segments, begin, end);
@@ -178,8 +177,7 @@ class Emitter {
 
   // places: with offsets.
   template <bool places>
-  [[gnu::always_inline]] rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin,
-                                                      uint32_t end) {
+  [[gnu::always_inline]] rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin, uint32_t end) {
     if (begin < end) trailing_space_ = false;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t first = i, token = sink_->count;

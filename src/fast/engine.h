@@ -89,8 +89,7 @@ class Engine {
   // what leaves. Errors: those of the general path, SPECIAL_IN_TEXT (at a token that the call
   // refuses) and LIMIT (32 bits could not count on); then what was written of the text that
   // Call::done names is void.
-  rankfeed_status Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
-                         rankfeed_road_counts* roads);
+  rankfeed_status Encode(const Texts& texts, uint32_t flags, TokenSink* sink, rankfeed_road_counts* roads);
 
   // How far the last call came.
   const Call& call() const { return call_; }

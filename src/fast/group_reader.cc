@@ -44,8 +44,7 @@ bool GroupReader::IsOtherSpace(char32_t c, std::string_view raw) const {
 }
 
 // False if the text is too long. A group keeps its spaces.
-bool GroupReader::Normalize(std::string_view text, bool is_group,
-                            std::string_view* normalized) const {
+bool GroupReader::Normalize(std::string_view text, bool is_group, std::string_view* normalized) const {
   if (text.size() > kMaxNormalizable) return false;
   if (model_.huggingface()) {
     normalize::Buffers buffers;
@@ -64,16 +63,14 @@ bool GroupReader::Normalize(std::string_view text, bool is_group,
   normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
   if (is_group) normalizer.remove_extra_whitespaces = false;
   normalize::SpNormalized result;
-  if (!normalize::SpNormalize(normalizer, text, scratch_.texts[0], nullptr, kNormalizedBytes,
-                              &result)) {
+  if (!normalize::SpNormalize(normalizer, text, scratch_.texts[0], nullptr, kNormalizedBytes, &result)) {
     return false;
   }
   *normalized = {scratch_.texts[0], result.size};
   return true;
 }
 
-rankfeed_reason GroupReader::Read(std::string_view raw, bool is_group,
-                                  std::span<const uint16_t>* elements) {
+rankfeed_reason GroupReader::Read(std::string_view raw, bool is_group, std::span<const uint16_t>* elements) {
   std::string_view normalized;
   if (!Normalize(raw, is_group, &normalized)) return RANKFEED_REASON_LENGTH;
   if (normalized_tokens_.MayBeginIn(normalized)) return RANKFEED_REASON_ADDED_TOKEN;
@@ -123,8 +120,7 @@ rankfeed_reason GroupReader::ReadGroup(std::string_view segment, size_t begin,
   return reason;
 }
 
-uint32_t GroupReader::CodesOf(std::string_view segment, bool word_start,
-                              std::span<uint16_t> codes) const {
+uint32_t GroupReader::CodesOf(std::string_view segment, bool word_start, std::span<uint16_t> codes) const {
   if (word_start) codes[0] = static_cast<uint16_t>(model_.segment.config->space_code);
   uint32_t count = word_start;
   image::CharInfo previous;

@@ -77,8 +77,7 @@ size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
 }
 
 // As EndsBefore at one place after the other, with what it would look back at in the hand.
-CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin,
-                                                    bool first) const {
+CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin, bool first) const {
   if (begin == segment.size()) return {begin, false};
   utf8::Decoded c = utf8::DecodeInline(segment, begin);
   uint32_t facts = Facts(c.code_point), all = facts;

@@ -134,7 +134,7 @@ void LookUp::Insert() {
     const SegmentKey& key = batch.keys[i];
     if (key.size() > SegmentKey::kMaxBytes) continue;
     const Found& found = batch.found[i];
-    Keep(key, found.ids, found.info, tables.Line(batch.hashes[i]));
+    Keep(key, found.ids, found.info, tables.Line(batch.hashes[i]), tables.OtherLine(batch.hashes[i]));
   }
   insert_count_ = 0;
 }

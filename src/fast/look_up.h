@@ -31,9 +31,12 @@ struct LookUpTables {
   uint64_t table_mask;
   CacheLine* cache;
   uint64_t cache_mask;
+  bool two_lines = false;  // of BPE, whose misses cost more than they do
 
   const image::SegmentEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
   CacheLine* Line(uint64_t hash) const { return cache + (hash & cache_mask); }
+  // The same as long as that is empty, and where segments have one line only.
+  CacheLine* OtherLine(uint64_t hash) const { return two_lines && !Line(hash)->empty() ? Line(hash >> 32) : Line(hash); }
 };
 
 // What the segments of a batch are looked up with, by their number in it.
@@ -66,7 +69,7 @@ class LookUp {
       : kernels_(kernels),
         scratch_(scratch),
         tables_{model.segment.entries.data(), (uint64_t{1} << model.segment.config->table_bits) - 1,
-                scratch.cache.lines(), scratch.cache.mask()} {}
+                scratch.cache.lines(), scratch.cache.mask(), model.bpe()} {}
 
   // Looks the first count segments of the queue up. What neither table has becomes the misses, each
   // segment once.

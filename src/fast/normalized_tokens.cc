@@ -50,8 +50,7 @@ NormalizedTokens::Answer NormalizedTokens::Step(uint8_t byte, trie::Unit* unit) 
   return trie::Value(*unit) != trie::kNoValue ? Answer::kYes : Answer::kGoesOn;
 }
 
-NormalizedTokens::Answer NormalizedTokens::StepCharacter(const utf8::Decoded& c,
-                                                         trie::Unit* unit) const {
+NormalizedTokens::Answer NormalizedTokens::StepCharacter(const utf8::Decoded& c, trie::Unit* unit) const {
   if (c.code_point < 0x80) {
     const uint8_t byte = becomes_[c.code_point];
     return byte != kDoubt ? Step(byte, unit) : Answer::kYes;

@@ -58,8 +58,7 @@ std::string_view Openings::Stripped(std::string_view stretch) const {
 // gets one; if that is not itself, nor begins with a space, the general path finds out. *prefixed:
 // false where it needs none. Where HuggingFace counts spaces, a U+2581 that was put in front of
 // one, or of nothing, is taken back (fast/span_writer.h).
-rankfeed_reason Openings::ReasonAtBegin(std::string_view stretch, bool begins_text,
-                                        bool* prefixed) const {
+rankfeed_reason Openings::ReasonAtBegin(std::string_view stretch, bool begins_text, bool* prefixed) const {
   const bool asks = !model_.huggingface() ? Has(image::kEverySpaceIsWord | image::kPrependsNever)
                                           : begins_text && Has(image::kPrependOnlyFirst);
   if (!asks || stretch.empty()) return RANKFEED_REASON_NONE;

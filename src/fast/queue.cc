@@ -136,8 +136,7 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
 // Whether among what was stripped of the text is a byte that added tokens begin with.
 bool SegmentQueue::LosesStopByte() const {
   const auto has = [this](const char* from, const char* to) {
-    return std::any_of(from, to,
-                       [this](char byte) { return stop_bytes_.Has(static_cast<uint8_t>(byte)); });
+    return std::any_of(from, to, [this](char byte) { return stop_bytes_.Has(static_cast<uint8_t>(byte)); });
   };
   const char* const end = open_.stretch.data() + open_.stretch.size();
   return has(text_.data(), open_.stretch.data()) || has(end, text_.data() + text_.size());

@@ -136,8 +136,7 @@ template uint32_t SegmentScanner::NextBlock<false>(const Segments& segments);
 template uint32_t SegmentScanner::NextBlock<true>(const Segments& segments);
 
 // What the rules about white space change of the boundaries of a block.
-void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words,
-                                     BoundaryMasks* boundaries) {
+void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries) {
   for (uint32_t k = 0; k < words && (rules_ & image::kEverySpaceIsWord) != 0; ++k) {
     AddEmptyWords(at_ + 64 * k, classes[k].separator & boundaries[k].word_starts, &boundaries[k]);
   }
@@ -171,28 +170,6 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
 // Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
 // there) keeps segments from ending there. The byte on the other side is a common one.
 bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
-  const CodePointTable<CharInfo>& char_info = model_.segment.char_info;
-  // A control character.
-  if (const auto byte = static_cast<unsigned char>(text_[before ? at - 1 : at]); byte < 0x80) {
-    const CharInfo info = char_info.data[byte];
-    return !before || !info.IsMark() ? info.ForbidsBoundary() : BoundaryForbiddenByMarks(at, before);
-  }
-  // Most are of two or three bytes and no marks; which, and on which side, follows no pattern.
-  if (at >= 4 && text_.size() - at >= 4) {
-    const char* const text = text_.data() + at;
-    uint32_t last;
-    std::memcpy(&last, text - 4, sizeof(last));
-    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
-    const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
-    const utf8::TwoOrThree c(text - (before ? back : 0));
-    const CharInfo info = char_info.data[c.code_point];
-    const bool other = before & (info.IsMark() | (c.size != back));
-    if (c.valid & !other) return info.ForbidsBoundary();
-  }
-  return BoundaryForbiddenByMarks(at, before);
-}
-
-bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
   if (!before) {
     const Character c = CharacterAt(model_.segment, text_, at);
     return !c.valid || c.info.ForbidsBoundary();

@@ -101,12 +101,10 @@ class SegmentScanner {
     return at < text_.size() && classes_.common.Has(static_cast<uint8_t>(text_[at]));
   }
   template <bool kSigns>
-  BoundaryMasks BoundariesOf(const ClassMasks& classes, uint64_t next_common, size_t base,
-                             Before* last) const;
+  BoundaryMasks BoundariesOf(const ClassMasks& classes, uint64_t next_common, size_t base, Before* last) const;
   void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   bool BoundaryForbidden(size_t at, bool before) const;
-  bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
   const Model& model_;
   const KernelTable& kernels_;

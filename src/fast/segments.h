@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "image/format.h"
+
 namespace rankfeed::fast {
 
 // Segments by number: bytes [begin, end) of their text, begin < end.
@@ -40,9 +42,10 @@ struct SplitMasks {
 };
 
 // Of bytes outside ASCII: those that continue a character; those that begin one of two bytes or more, of
-// three or more, of four or more; and those that begin none but what a set holds (LeadSet).
+// three or more, of four or more; beside which words may be cut. By the character: those of each kind
+// (CharacterTables), and those not surely valid and left alone by NFC; one of four bytes is of these only.
 struct LeadMasks {
-  uint64_t inner, leads, threes, fours, plain;
+  uint64_t inner, leads, threes, fours, cuts, kinds[3], unsure;
 };
 
 // A set of first bytes, for vectors to look bytes up in, as ByteSet.
@@ -52,6 +55,25 @@ struct alignas(16) LeadSet {
 
   constexpr void Add(uint8_t byte) { low[byte & 15] |= high[byte >> 4]; }
   constexpr bool Has(uint8_t byte) const { return (low[byte & 15] & high[byte >> 4]) != 0; }
+};
+
+// What characters outside ASCII are told apart by.
+struct CharacterTables {
+  static constexpr uint8_t kALetter = 1, kADigit = 2, kASpace = 4;  // of LeadMasks::kinds each its bit
+
+  LeadSet plain;  // all that begin so are letters, which NFC leaves alone
+  LeadSet cuts;   // of two and three bytes: beside those that begin so words may be cut
+  const uint16_t* blocks = nullptr;  // Model::split_classes
+  const uint8_t* classes = nullptr;
+  const uint64_t* pairs = nullptr;  // SegmentTables::spanned_pairs
+  uint64_t uncut_lasts = 0;         // image::SegmentConfig
+  uint8_t kinds[16] = {};           // by class: what runs take characters of it for
+  uint8_t unstable = 0;             // bits of classes: NFC may change it
+
+  // Whether a piece may hold two of them.
+  bool MayHold(char32_t first, char32_t second) const {
+    return image::Spanned(pairs, first, second) | ((uncut_lasts >> (first & 0x3f) & 1) != 0);  // without a branch
+  }
 };
 
 }  // namespace rankfeed::fast

@@ -109,8 +109,7 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
   }
 }
 
-bool SpOffsets::Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
-                      TokenSink& sink) {
+bool SpOffsets::Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
   if (last > sink.capacity) return false;  // there are no ids to look at
   Separators(begin);
   done_ = end;
@@ -126,8 +125,7 @@ bool SpOffsets::Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t las
 }
 
 // Every byte is a character and a code. False, and nothing is done, if some token is unknown.
-bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
-                           TokenSink& sink) {
+bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
   uint32_t known = 0;
   for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);
   const uint32_t opens = Opens() ? 1 : 0;
@@ -148,8 +146,7 @@ bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_
   return true;
 }
 
-bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
-                             TokenSink& sink) {
+bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
   const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
   const auto unknowns = std::count(sink.ids + first, sink.ids + last, unk_id);
   uint32_t unknown = 0;  // codes of the unknown token: what the others leave

@@ -22,8 +22,6 @@ uint64_t Ripple(uint64_t mask, uint64_t first, uint64_t* carry) {
   return sum;
 }
 
-constexpr uint8_t kALetter = 1, kADigit = 2, kASpace = 4;
-
 constexpr uint64_t Bit(size_t at) { return uint64_t{1} << (at % 64); }
 
 }  // namespace
@@ -37,27 +35,34 @@ bool SplitBlocks::Knows(uint32_t knobs) {
   const bool marks = letters == split::kLetters ? others == split::kOthersAndMarks
                                                 : letters == split::kLettersAndMarks && others == split::kOthers;
   return (knobs & kOthersNot) == 0 && marks && (knobs & split::kDigitsMask) != 0 &&
-         (knobs & split::kSpaces) != 0 &&
-         (prefix == split::kBlankPrefix || prefix == split::kSignPrefix);
+         (knobs & split::kSpaces) != 0 && (prefix == split::kBlankPrefix || prefix == split::kSignPrefix);
 }
 
-SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs,
-                         uint32_t space_run)
+SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs, uint32_t space_run)
     : model_(model),
       kernels_(kernels),
       pattern_(model, knobs),
       knobs_(knobs),
       space_run_(space_run),
       most_digits_((knobs & split::kDigitsMask) / split::kOneDigit) {
+  using Tables = CharacterTables;
   const bool marks = (knobs & split::kLettersMask) == split::kLettersAndMarks;
-  for (const uint8_t letter : {uint8_t{split::kUpper}, uint8_t{split::kLower}, uint8_t{split::kLetter}}) kinds_[letter] = kALetter;
-  if (marks) kinds_[split::kMark] = kALetter;
-  kinds_[split::kDigit] = kADigit;
-  kinds_[split::kSpace] = kASpace;
-  // All that begin with one of these bytes are letters, which NFC leaves alone.
+  for (const uint8_t letter : {split::kUpper, split::kLower, split::kLetter}) tables_.kinds[letter] = Tables::kALetter;
+  if (marks) tables_.kinds[split::kMark] = Tables::kALetter;
+  tables_.kinds[split::kDigit] = Tables::kADigit;
+  tables_.kinds[split::kSpace] = Tables::kASpace;
+  tables_.blocks = model.split_classes.blocks;
+  tables_.classes = model.split_classes.data;
+  tables_.unstable = model.normalizer.empty() ? uint8_t{0} : uint8_t{split::kOrdered};
+  tables_.pairs = model.segment.spanned_pairs.data();
+  tables_.uncut_lasts = model.segment.config->uncut_lasts;
   for (uint32_t lead = 0xc2; lead < 0xf0; ++lead) {
-    const uint32_t first = lead < 0xe0 ? (lead & 0x1f) << 6 : (lead & 0x0f) << 12;
-    if (first >= 0x80 && ArePlain(first, lead < 0xe0 ? 64 : 4096)) plain_.Add(static_cast<uint8_t>(lead));
+    const bool two = lead < 0xe0;
+    const uint32_t first = two ? (lead & 0x1f) << 6 : (lead & 0x0f) << 12;
+    const bool plain = first >= 0x80 && ArePlain(first, two ? 64 : 4096);
+    if (plain) tables_.plain.Add(static_cast<uint8_t>(lead));
+    const bool uncut = two && (plain || (model.segment.config->uncut_firsts >> (lead & 0x3f) & 1) != 0);
+    if (!uncut) tables_.cuts.Add(static_cast<uint8_t>(lead));
   }
 }
 
@@ -117,7 +122,6 @@ size_t SplitBlocks::LastOf(const BoundaryMasks* masks, size_t count) const {
 
 // Puts characters outside ASCII into the masks: first bytes by their classes, then the others like those.
 void SplitBlocks::AddBeyondAscii(size_t size) {
-  const uint64_t uncut_firsts = model_.segment.config->uncut_firsts;
   uint64_t ends_before = 0;  // of characters that end in the word after
   char32_t before = 0;       // the last character that may be cut from what is beside it
   for (size_t k = 0; k < words_; ++k) {
@@ -125,28 +129,17 @@ void SplitBlocks::AddBeyondAscii(size_t size) {
     const uint64_t carried = std::exchange(ends_before, 0);
     if (m.beyond_ascii == 0) continue;
     const char* const word = text_.data() + at_ + 64 * k;
+    const size_t left = text_.size() - at_ - 64 * k;
     LeadMasks of;
-    kernels_.classify_leads(word, std::min<size_t>(64, size - 64 * k), plain_, &of);
-    uint64_t letters = of.plain, digits = 0, spaces = 0, twos = 0;
-    for (uint64_t leads = of.leads & ~of.plain; leads != 0; leads &= leads - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
+    kernels_.classify_leads(word, std::min<size_t>(64, size - 64 * k), left, tables_, &of);
+    for (uint64_t fours = of.fours; fours != 0; fours &= fours - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(fours));
       uint32_t bytes;
-      const uint64_t kind = kinds_[model_.split_classes[utf8::DecodeValid(word + bit, &bytes)] & split::kClassBits];
-      letters |= (kind & kALetter) << bit;
-      digits |= (kind >> 1 & 1) << bit;
-      spaces |= (kind >> 2) << bit;
-      twos |= (~uncut_firsts >> (word[bit] & 0x3f) & 1) << bit;
+      const uint8_t kind = model_.split_classes[utf8::DecodeValid(word + bit, &bytes)] & split::kClassBits;
+      for (int i = 0; i < 3; ++i) of.kinds[i] |= (uint64_t{tables_.kinds[kind]} >> i & 1) << bit;
     }
-    twos &= ~of.threes;
-    const uint64_t threes = of.threes & ~of.fours;
-    uint64_t apart = 0;
-    for (uint64_t leads = threes | twos; leads != 0; leads &= leads - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
-      uint32_t bytes;
-      const char32_t c = utf8::DecodeValid(word + bit, &bytes);
-      apart |= uint64_t{!MayHold(before, c)} << bit;
-      before = c;
-    }
+    const uint64_t threes = of.threes & of.cuts, twos = of.cuts & ~of.threes;
+    const uint64_t apart = of.cuts == 0 ? 0 : kernels_.find_apart(word, left, of.cuts, tables_, &before);
     m.parts = apart & (threes << 3 | twos << 2 | carried);
     ends_before = threes >> 61 | twos >> 62;
     m.inner = of.inner;
@@ -156,9 +149,9 @@ void SplitBlocks::AddBeyondAscii(size_t size) {
       for (int i = 0; i < 3; ++i) first |= first << 1 & rest;
       masks_[k].*mask |= first;
     };
-    add(&SplitMasks::letters, letters);
-    add(&SplitMasks::digits, digits);
-    add(&SplitMasks::spaces, spaces);
+    add(&SplitMasks::letters, of.kinds[0]);
+    add(&SplitMasks::digits, of.kinds[1]);
+    add(&SplitMasks::spaces, of.kinds[2]);
   }
 }
 
@@ -168,8 +161,7 @@ void SplitBlocks::AddSpaceRuns() {
   for (size_t k = 0; k < words_; ++k) {
     const uint64_t blanks = masks_[k].blanks, before = k == 0 ? 0 : masks_[k - 1].blanks >> 63;
     const uint64_t after = k + 1 == words_ ? 0 : masks_[k + 1].blanks & 1;
-    for (uint64_t first = blanks & ~(blanks << 1 | before) & (blanks >> 1 | after << 63); first != 0;
-         first &= first - 1) {
+    for (uint64_t first = blanks & ~(blanks << 1 | before) & (blanks >> 1 | after << 63); first != 0; first &= first - 1) {
       const size_t begin = 64 * k + static_cast<size_t>(std::countr_zero(first));
       size_t end = begin;
       for (;;) {

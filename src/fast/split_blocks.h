@@ -38,19 +38,7 @@ class SplitBlocks {
   // space_run: as image::SegmentConfig has it. All must stay.
   SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs, uint32_t space_run);
 
-  // First bytes of characters that all are letters and stable in NFC.
-  const LeadSet& plain() const { return plain_; }
-
-  // This tells whether a word may be cut beside a character that begins so, and whether a piece may hold two of them.
-  bool MayCut(char lead) const {
-    const auto byte = static_cast<uint8_t>(lead);
-    const bool uncut = plain_.Has(byte) || (model_.segment.config->uncut_firsts >> (byte & 0x3f) & 1) != 0;
-    return byte >= 0xc0 && byte < 0xf0 && (byte >= 0xe0 || !uncut);
-  }
-  bool MayHold(char32_t first, char32_t second) const {
-    const bool uncut = (model_.segment.config->uncut_lasts >> (first & 0x3f) & 1) != 0;
-    return image::Spanned(model_.segment.spanned_pairs.data(), first, second) | uncut;  // without a branch
-  }
+  const CharacterTables& tables() const { return tables_; }
 
   // Finds begins in text[at, stop), kMostBytes at most, where a split begins at `at`; where what comes
   // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8.
@@ -77,8 +65,7 @@ class SplitBlocks {
   const KernelTable& kernels_;
   const split::Pattern pattern_;
   const uint32_t knobs_, space_run_, most_digits_;
-  uint8_t kinds_[split::kClassBits + 1] = {};  // by class: what runs take characters of it for
-  LeadSet plain_;
+  CharacterTables tables_;
   std::string_view text_;
   size_t at_ = 0;  // of the first word; places in masks count from here
   size_t words_ = 0;

@@ -57,17 +57,12 @@ size_t SplitScanner::StableWords(std::string_view text) const {
     const size_t size = std::min<size_t>(64, text.size() - at);
     if (rest == 0 && utf8::SkipAscii({text.data() + at, size}, 0) == size) continue;
     LeadMasks m;
-    kernels_.classify_leads(text.data() + at, size, blocks_.plain(), &m);
+    kernels_.classify_leads(text.data() + at, size, text.size() - at, blocks_.tables(), &m);
     const uint64_t expected = rest | m.leads << 1 | m.threes << 2 | m.fours << 3;
     if (m.inner != expected) return stable;
     rest = m.leads >> 63 | m.threes >> 62 | m.fours >> 61;
-    for (uint64_t ask = m.leads & ~m.plain; ask != 0; ask &= ask - 1) {
+    for (uint64_t ask = m.unsure; ask != 0; ask &= ask - 1) {
       const size_t lead = at + static_cast<size_t>(std::countr_zero(ask));
-      if (text.size() - lead >= 4) {
-        const utf8::TwoOrThree c(text.data() + lead);
-        const bool known = c.valid && (c.code_point & 0xf800) != 0xd800;
-        if (known && IsStable(lead, {c.code_point, c.size, true})) continue;
-      }
       if (!IsStable(lead, utf8::DecodeInline(text, lead))) return stable;
     }
   }
@@ -133,14 +128,14 @@ size_t SplitScanner::SplitEnd(size_t at) const {
 
 // The end of the first part of a split's rest [at, end).
 size_t SplitScanner::PartEnd(size_t at, size_t end) const {
-  while (at < end && !blocks_.MayCut(text_[at])) ++at;
+  while (at < end && !MayCut(text_[at])) ++at;
   if (at == end) return end;
   uint32_t size;
   char32_t before = utf8::DecodeValid(text_.data() + at, &size);
   for (at += size; at < end; at += size) {
-    if (!blocks_.MayCut(text_[at])) return PartEnd(at, end);
+    if (!MayCut(text_[at])) return PartEnd(at, end);
     const char32_t c = utf8::DecodeValid(text_.data() + at, &size);
-    if (!blocks_.MayHold(before, c)) break;
+    if (!blocks_.tables().MayHold(before, c)) break;
     before = c;
   }
   return at;

@@ -39,6 +39,8 @@ class SplitScanner {
   size_t StableWords(std::string_view text) const;
   size_t SplitEnd(size_t at) const;
   size_t PartEnd(size_t at, size_t end) const;
+  // This tells whether a word may be cut beside a character that begins so.
+  bool MayCut(char lead) const { return blocks_.tables().cuts.Has(static_cast<uint8_t>(lead)); }
   bool IsStable(size_t at, const utf8::Decoded& c) const;
   uint8_t LastClass(char32_t c) const;
   bool Joins(size_t at, char32_t c) const;

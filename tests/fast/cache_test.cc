@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -29,11 +30,11 @@ struct Kept {
 
 class Cache {
  public:
-  explicit Cache(uint32_t bytes) : memory_({1 << 16, Layout::kAlignment}) {
+  explicit Cache(uint32_t bytes, bool two_lines = false) : memory_({1 << 16, Layout::kAlignment}) {
     Layout layout(memory_.data());
     cache_.Carve(layout, bytes);
     cache_.Clear();
-    tables_ = {nullptr, 0, cache_.lines(), cache_.mask()};
+    tables_ = {nullptr, 0, cache_.lines(), cache_.mask(), two_lines};
   }
 
   static SegmentKey Key(const Kept& word) {
@@ -42,8 +43,9 @@ class Cache {
   }
   void Keep(const Kept& word) {
     const SegmentKey key = Key(word);
-    fast::Keep(key, word.ids.data(), word.info, tables_.Line(key.Hash()));
+    fast::Keep(key, word.ids.data(), word.info, tables_.Line(key.Hash()), tables_.OtherLine(key.Hash()));
   }
+  const CacheLine* Line(const Kept& word) const { return tables_.Line(Key(word).Hash()); }
   bool Find(const Kept& word, Found* found) const {
     fast_test::LookUpMemory memory(1);
     memory.Put(0, Key(word));
@@ -84,8 +86,8 @@ Kept Random(std::mt19937& random) {
 TEST(SegmentCache, FindsWhatWasKeptAndNothingElse) {
   fast_test::OnEveryIsa([] {
     std::mt19937 random(9);
-    for (const uint32_t bytes : {64u, 256u, 4096u}) {
-      Cache cache(bytes);
+    for (const auto& [bytes, two_lines] : {std::pair(64u, false), {256u, false}, {4096u, false}, {64u, true}, {4096u, true}}) {
+      Cache cache(bytes, two_lines);
       // By segment: an entry is a function of it.
       std::map<std::pair<std::string, bool>, Kept> kept;
       size_t hits = 0;
@@ -112,6 +114,31 @@ TEST(SegmentCache, FindsWhatWasKeptAndNothingElse) {
       EXPECT_GT(kSteps - hits, 1000u);
     }
   });
+}
+
+TEST(SegmentCache, KeepInAnotherLineWhatTheFirstHasNoRoomFor) {
+  std::mt19937 random(10);
+  for (const bool two_lines : {false, true}) {
+    size_t found_all = 0;
+    constexpr size_t kRounds = 200;
+    for (size_t round = 0; round < kRounds; ++round) {
+      // Three short segments of one line, in a cache of 64 that is empty otherwise.
+      Cache cache(4096, two_lines);
+      std::vector<Kept> words;
+      for (uint32_t i = 0; words.size() < 3; ++i) {
+        Kept word{std::to_string(random() % 100000) + "x", false, {1, 2, 3, 0, 0, 0}, {3, 9, 7}};
+        const bool fits = words.empty() || cache.Line(word) == cache.Line(words[0]);
+        const bool is_new = std::none_of(words.begin(), words.end(), [&](const Kept& other) { return other.text == word.text; });
+        if (fits && is_new) words.push_back(word);
+      }
+      for (const Kept& word : words) cache.Keep(word);
+      Found found{};
+      found_all += std::all_of(words.begin(), words.end(), [&](const Kept& word) { return cache.Find(word, &found); });
+    }
+    // But where both lines are the same, as one in 64 times.
+    EXPECT_GE(found_all, two_lines ? kRounds * 9 / 10 : 0u);
+    EXPECT_LE(found_all, two_lines ? kRounds : 0u);
+  }
 }
 
 TEST(SegmentCache, ALineHoldsTwoShortSegmentsOrALongOne) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fast/kernels/avx512_decode.cc: decoding of kernels.h, sixteen characters or eight parts at a
-// time.
+// time, and what scanning asks of characters, so that sixteen look-ups wait for memory together.
 #include "fast/kernels/loops.h"
 
 #if HWY_ARCH_X86
@@ -33,11 +33,9 @@ RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count) {
       15, 0,  20, 19, 18, 0,  23, 22, 21, 0,  26, 25, 24, 0,  29, 28, 27, 0,  32, 31, 30, 0,
       35, 34, 33, 0,  38, 37, 36, 0,  41, 40, 39, 0,  44, 43, 42, 0,  47, 46, 45, 0};
   const __m512i bytes = _mm512_maskz_loadu_epi8(_bzhi_u64(~uint64_t{0}, 3 * count), text);
-  const __m512i word =
-      _mm512_maskz_permutexvar_epi8(0x7777777777777777, _mm512_load_si512(kPlaces), bytes);
+  const __m512i word = _mm512_maskz_permutexvar_epi8(0x7777777777777777, _mm512_load_si512(kPlaces), bytes);
   // 1110xxxx 10xxxxxx 10xxxxxx
-  const __mmask16 whole =
-      _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, Set32(0xf0c0c0)), Set32(0xe08080));
+  const __mmask16 whole = _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, Set32(0xf0c0c0)), Set32(0xe08080));
   const __m512i low = _mm512_and_si512(word, Set32(0x3f));
   const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
   const __m512i high = _mm512_and_si512(_mm512_srli_epi32(word, 4), Set32(0xf000));
@@ -71,8 +69,7 @@ RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, _
   const __m512i bit = _mm512_srli_epi32(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1),
                                         image::kPairShift);
   const __m512i bits = _mm512_i32gather_epi32(_mm512_srli_epi32(bit, 5), pairs, 4);
-  return _mm512_test_epi32_mask(_mm512_srlv_epi32(bits, _mm512_and_si512(bit, Set32(31))),
-                                Set32(1));
+  return _mm512_test_epi32_mask(_mm512_srlv_epi32(bits, _mm512_and_si512(bit, Set32(31))), Set32(1));
 }
 
 // is, by a branch on whether it is what is likely, so that what comes next need not wait for it.
@@ -115,8 +112,18 @@ class Utf8Decoder {
   // Characters of bytes that begin at those of places that are there, and go on as long as they
   // should: their code points, and which are not overlong or longer than three bytes.
   RANKFEED_GATHER CodePoints Decode(__m512i bytes, __m128i places, __mmask16 there) const {
-    const __m512i place = _mm512_shuffle_epi8(_mm512_cvtepu8_epi32(places), quads_);
-    __m512i word = _mm512_permutexvar_epi8(_mm512_add_epi8(place, steps_), bytes);
+    return DecodeWords(_mm512_permutexvar_epi8(Quads(places), bytes), there);
+  }
+  // The same where the last character may end in the bytes that come next.
+  RANKFEED_GATHER CodePoints Decode(const __m512i (&bytes)[2], __m128i places, __mmask16 there) const {
+    return DecodeWords(_mm512_permutex2var_epi8(bytes[0], Quads(places), bytes[1]), there);
+  }
+
+ private:
+  RANKFEED_GATHER __m512i Quads(__m128i places) const {
+    return _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_cvtepu8_epi32(places), quads_), steps_);
+  }
+  RANKFEED_GATHER CodePoints DecodeWords(__m512i word, __mmask16 there) const {
     // By the high half of the first byte: as if there were three bytes.
     const __m512i kind = _mm512_srli_epi32(word, 4);
     word = _mm512_sllv_epi32(word, _mm512_permutexvar_epi32(kind, shifts_));
@@ -127,11 +134,91 @@ class Utf8Decoder {
     return {at, _mm512_mask_cmpge_epu32_mask(there, at, _mm512_permutexvar_epi32(kind, leasts_))};
   }
 
- private:
   __m512i places_, quads_, steps_, shifts_, leasts_;
 };
 
+constexpr uint64_t Low(size_t count) { return count < 64 ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
+
+// 64 bytes of a text and two after them, as far as they are there.
+RANKFEED_GATHER inline void Read(const char* text, size_t left, __m512i (&bytes)[2]) {
+  bytes[0] = _mm512_maskz_loadu_epi8(Low(left), text);
+  bytes[1] = _mm512_maskz_loadu_epi8(left < 64 ? 0 : Low(std::min<size_t>(left - 64, 2)), text + 64);
+}
+
+RANKFEED_GATHER inline uint64_t In(const LeadSet& set, __m512i bytes) {
+  const __m128i low = _mm_load_si128(reinterpret_cast<const __m128i*>(set.low)),
+                high = _mm_load_si128(reinterpret_cast<const __m128i*>(set.high));
+  const __m512i low4 = _mm512_set1_epi8(0x0f), row = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), low4);
+  return _mm512_test_epi8_mask(_mm512_shuffle_epi8(_mm512_broadcast_i32x4(low), _mm512_and_si512(bytes, low4)),
+      _mm512_shuffle_epi8(_mm512_broadcast_i32x4(high), row));
+}
+
+// Those of split_classes, four bytes read at a time: of blocks past the first 256 too, and of classes from
+// where such four begin.
+RANKFEED_GATHER inline __m512i ClassesOf(const CharacterTables& tables, __m512i c, __mmask16 there) {
+  const __m512i none = _mm512_setzero_si512();
+  const __m512i block = _mm512_mask_i32gather_epi32(none, there, _mm512_srli_epi32(c, 8), tables.blocks, 2);
+  const __m512i at = _mm512_or_si512(_mm512_slli_epi32(_mm512_and_si512(block, Set32(0xffff)), 8),
+                                     _mm512_and_si512(c, Set32(0xff)));
+  const __m512i four = _mm512_mask_i32gather_epi32(none, there, _mm512_srli_epi32(at, 2), tables.classes, 4);
+  return _mm512_srlv_epi32(four, _mm512_slli_epi32(_mm512_and_si512(at, Set32(3)), 3));
+}
+
 }  // namespace
+
+RANKFEED_GATHER void ClassifyLeads(const char* text, size_t size, size_t left, const CharacterTables& tables,
+                                   LeadMasks* masks) {
+  __m512i bytes[2];
+  Read(text, left, bytes);
+  const __m512i v = _mm512_maskz_mov_epi8(Low(size), bytes[0]);
+  const auto from = [v](uint32_t byte) RANKFEED_GATHER {
+    return _mm512_cmpge_epu8_mask(v, _mm512_set1_epi8(static_cast<char>(byte)));
+  };
+  LeadMasks m = {.leads = from(0xc0), .threes = from(0xe0), .fours = from(0xf0), .cuts = In(tables.cuts, v)};
+  m.inner = from(0x80) & ~m.leads;
+  const uint64_t plain = In(tables.plain, v), ask = m.leads & ~plain & ~m.fours;
+  const Utf8Decoder decoder;
+  const __m512i kinds = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables.kinds)));
+  __m512i places = decoder.Places(ask);
+  uint64_t of_kind[3] = {}, unsure = 0;
+  for (int done = 0; done < std::popcount(ask); done += kCharacters, places = _mm512_alignr_epi64(places, places, 2)) {
+    const auto there = static_cast<__mmask16>(Low(static_cast<size_t>(std::popcount(ask) - done)));
+    const CodePoints c = decoder.Decode(bytes, _mm512_castsi512_si128(places), there);
+    const __m512i of = ClassesOf(tables, c.at, there);
+    const __m512i kind = _mm512_permutexvar_epi32(of, kinds);  // by the low four bits
+    for (int i = 0; i < 3; ++i) of_kind[i] |= uint64_t{_mm512_test_epi32_mask(kind, Set32(1u << i))} << done;
+    const uint32_t bad = _mm512_cmpeq_epi32_mask(_mm512_and_si512(c.at, Set32(0xf800)), Set32(0xd800)) |
+                         _mm512_test_epi32_mask(of, Set32(tables.unstable));
+    unsure |= uint64_t{bad | (c.are ^ 0xffffu)} << done;
+  }
+  for (int i = 0; i < 3; ++i) m.kinds[i] = _pdep_u64(of_kind[i], ask);
+  m.kinds[0] |= plain;
+  m.unsure = m.fours | _pdep_u64(unsure, ask);
+  *masks = m;
+}
+
+RANKFEED_GATHER uint64_t FindApart(const char* text, size_t left, uint64_t leads, const CharacterTables& tables,
+                                   char32_t* before) {
+  __m512i bytes[2];
+  Read(text, left, bytes);
+  const Utf8Decoder decoder;
+  const __m512i lows = Set32(static_cast<uint32_t>(tables.uncut_lasts)),
+                highs = Set32(static_cast<uint32_t>(tables.uncut_lasts >> 32));
+  __m512i places = decoder.Places(leads), last = Set32(*before);
+  const int count = std::popcount(leads);
+  uint64_t held = 0;
+  for (int done = 0; done < count; done += kCharacters, places = _mm512_alignr_epi64(places, places, 2)) {
+    const __m512i c = decoder.Decode(bytes, _mm512_castsi512_si128(places), 0xffff).at;
+    const __m512i first = Shifted(c, last);
+    const __m512i half = _mm512_mask_mov_epi32(lows, _mm512_test_epi32_mask(first, Set32(32)), highs);
+    const __m512i uncut = _mm512_srlv_epi32(half, _mm512_and_si512(first, Set32(31)));
+    const auto holds = static_cast<__mmask16>(Spanned(tables.pairs, first, c) | _mm512_test_epi32_mask(uncut, Set32(1)));
+    held |= uint64_t{holds} << done;
+    last = c;
+  }
+  *before = One(last, 1u << (count - 1) % kCharacters);
+  return _pdep_u64(~held, leads);
+}
 
 // Sixteen infos, and the questions of image::CharInfo about them.
 struct CharInfos {
@@ -281,8 +368,7 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
     const uint32_t bytes = segments.size(i);
     if (bytes > ShortDecode::kMaxBytes) break;
     // Of the key, after its tag.
-    const __m512i key =
-        _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
+    const __m512i key = _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
     const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
     bool is = are.wrong == 0;
     const __m512i places = utf8.Places(are.leads);

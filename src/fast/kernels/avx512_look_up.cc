@@ -64,8 +64,7 @@ RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, ui
     }
     const __m512i a = _mm512_xor_si512(part0, _mm512_rol_epi64(part2, SegmentKey::kTurn2));
     const __m512i b = _mm512_xor_si512(part1, _mm512_rol_epi64(part3, SegmentKey::kTurn3));
-    __m512i hash =
-        _mm512_add_epi64(Multiply(a, SegmentKey::kFactor0), Multiply(b, SegmentKey::kFactor1));
+    __m512i hash = _mm512_add_epi64(Multiply(a, SegmentKey::kFactor0), Multiply(b, SegmentKey::kFactor1));
     hash = _mm512_xor_si512(hash, _mm512_srli_epi64(hash, SegmentKey::kFold));
     _mm512_storeu_si512(batch.hashes + first + i, hash);
     _mm512_storeu_si512(batch.parts[0] + first + i, part0);
@@ -128,58 +127,11 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
     miss_count += static_cast<uint32_t>(std::popcount(lacks));
   }
   for (uint32_t k = before; k < miss_count; ++k) {
-    __builtin_prefetch(tables.Line(batch.hashes[misses[k]]));
+    const uint32_t i = misses[k];
+    __builtin_prefetch(tables.Line(batch.hashes[i]));
+    for (int part = 0; part < 4; ++part) batch.keys[i].part[part] = batch.parts[part][i];
   }
   return miss_count;
-}
-
-RANKFEED_GATHER uint32_t MatchCache(const LookUpTables& tables, const LookUpBatch& batch,
-                                    uint32_t miss_count) {
-  using Short = CacheLine::Short;
-  const auto* const cache = reinterpret_cast<const uint64_t*>(tables.cache);
-  constexpr uint32_t kEntry = sizeof(Short) / sizeof(uint64_t);
-  static_assert(offsetof(Short, info) == 28 && offsetof(Found, info) == 12);
-  uint16_t* const misses = batch.misses;
-  auto* const found = reinterpret_cast<uint64_t*>(batch.found);
-  uint32_t not_short = 0;
-  for (uint32_t k = 0; k < miss_count; k += kLanes) {
-    const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(misses + k));
-    const __m512i i = _mm512_cvtepu16_epi64(numbers);
-    const auto there =
-        static_cast<__mmask8>(miss_count - k < kLanes ? (1u << (miss_count - k)) - 1 : 0xff);
-    const auto of = [i, there](const uint64_t* column) RANKFEED_GATHER {
-      return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), there, i, column,
-                                         sizeof(uint64_t));
-    };
-    const __m512i part0 = of(batch.parts[0]);
-    __m512i at = _mm512_and_si512(of(batch.hashes), Set(tables.cache_mask));
-    at = _mm512_slli_epi64(at, 3);
-    const __mmask8 second = _mm512_cmpeq_epi64_mask(Gather(cache + kEntry, at), part0);
-    at = _mm512_mask_add_epi64(at, second, at, Set(kEntry));
-    __mmask8 equal = _mm512_cmpeq_epi64_mask(Gather(cache, at), part0);
-    equal &= _mm512_cmpeq_epi64_mask(Gather(cache + 1, at), of(batch.parts[1]));
-    const uintptr_t first_ids = reinterpret_cast<uintptr_t>(tables.cache) + offsetof(Short, ids);
-    const __m512i ids = _mm512_add_epi64(Set(first_ids), _mm512_slli_epi64(at, 3));
-    const __m512i place = _mm512_slli_epi64(i, 1);
-    _mm512_mask_i64scatter_epi64(found, there, place, ids, sizeof(uint64_t));
-    _mm512_mask_i64scatter_epi64(found + 1, there, place, Gather(cache + 3, at), sizeof(uint64_t));
-    const auto lacks = static_cast<__mmask8>(~uint32_t{equal} & there);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(misses + not_short),
-                     _mm_maskz_compress_epi16(lacks, numbers));
-    not_short += static_cast<uint32_t>(std::popcount(lacks));
-  }
-  uint32_t left = 0;
-  for (uint32_t k = 0; k < not_short; ++k) {
-    const uint32_t i = misses[k];
-    SegmentKey& key = batch.keys[i];
-    for (int part = 0; part < 4; ++part) key.part[part] = batch.parts[part][i];
-    const CacheLine::Long& entry = tables.Line(batch.hashes[i])->whole;
-    batch.found[i].ids = entry.ids;
-    batch.found[i].info = entry.info;
-    misses[left] = static_cast<uint16_t>(i);
-    left += !entry.Has(key);
-  }
-  return left;
 }
 
 RANKFEED_GATHER void List(const BoundaryMasks* masks, uint32_t count, uint32_t base,
@@ -199,8 +151,7 @@ RANKFEED_GATHER void List(const BoundaryMasks* masks, uint32_t count, uint32_t b
         return _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(at)));
       };
       const __m512i b = next16(begin_places);
-      _mm512_storeu_si512(begins + done,
-                          _mm512_mask_or_epi32(b, static_cast<__mmask16>(word_starts), b, mark));
+      _mm512_storeu_si512(begins + done, _mm512_mask_or_epi32(b, static_cast<__mmask16>(word_starts), b, mark));
       _mm512_storeu_si512(ends + done, next16(end_places));
       begin_places = _mm512_alignr_epi64(begin_places, begin_places, 2);
       end_places = _mm512_alignr_epi64(end_places, end_places, 2);

@@ -23,7 +23,8 @@ namespace {
 #define RANKFEED_PORTABLE_TABLE(TARGET, CLASSIFY, FEW)                                        \
   KernelTable {                                                                               \
     .classify = CLASSIFY::Classify, .classify_splits = CLASSIFY::ClassifySplits,              \
-    .classify_leads = CLASSIFY::ClassifyLeads, .list = TARGET::List,                          \
+    .classify_leads = CLASSIFY::ClassifyLeads, .find_apart = TARGET::FindApart,               \
+    .list = TARGET::List,                                                                     \
     .make_keys = TARGET::MakeKeys,                                                            \
     .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
     .find_repeats = TARGET::FindRepeats, .merge = TARGET::Merge,                              \
@@ -74,11 +75,12 @@ constexpr KernelTable kAvx512Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX3, kAv
 constexpr KernelTable kAvx512GatherTable = {
     .classify = N_AVX3::Classify,
     .classify_splits = N_AVX3::ClassifySplits,
-    .classify_leads = N_AVX3::ClassifyLeads,
+    .classify_leads = avx512::ClassifyLeads,
+    .find_apart = avx512::FindApart,
     .list = avx512::List,
     .make_keys = avx512::MakeKeys,
     .match_table = avx512::MatchTable,
-    .match_cache = avx512::MatchCache,
+    .match_cache = N_AVX2::MatchCache,
     .find_repeats = N_AVX2::FindRepeats,
     .merge = N_AVX2::Merge,
     .decode_short = avx512::DecodeShort,

@@ -42,8 +42,14 @@ struct KernelTable {
   // The same for the masks of splits; bytes from size on count as spaces. Returns whether some byte is
   // not ASCII.
   bool (*classify_splits)(const char* text, size_t size, SplitMasks* masks);
-  // Of text[0, size), 64 bytes at most, where bytes from size on are none. Reads nothing past the text.
-  void (*classify_leads)(const char* text, size_t size, const LeadSet& plain, LeadMasks* masks);
+  // Of text[0, size), 64 bytes at most, where bytes from size on are none. Reads nothing past the `left`
+  // bytes of the text. What comes after 32 characters may be left out, where they are no UTF-8.
+  void (*classify_leads)(const char* text, size_t size, size_t left, const CharacterTables& tables,
+                         LeadMasks* masks);
+  // Which of the characters of two or three bytes that begin at `leads`, one to 32, no piece holds with
+  // the one of them before it, the first with *before; that is moved on. left: as above.
+  uint64_t (*find_apart)(const char* text, size_t left, uint64_t leads, const CharacterTables& tables,
+                         char32_t* before);
   // Lists what masks[0, count) say of the bytes from base on: begins of segments to begins[*begin]
   // on, ends to ends[*end] on, both moved on. kVectorSlack more of each may be written.
   void (*list)(const BoundaryMasks* masks, uint32_t count, uint32_t base, const Segments& segments,
@@ -64,8 +70,7 @@ struct KernelTable {
                           const LookUpBatch& batch, uint32_t miss_count);
   // Looks the misses up in the cache. Keeps those it lacks, whose found is void, and sees to their
   // keys; returns how many.
-  uint32_t (*match_cache)(const LookUpTables& tables, const LookUpBatch& batch,
-                          uint32_t miss_count);
+  uint32_t (*match_cache)(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count);
   // Takes those out of the misses that have the same key as another before them, which may be a
   // repeat too; returns how many are left. keys[none] is read and must equal none of them. slots:
   // kRepeatSlots.

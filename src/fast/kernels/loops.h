@@ -12,10 +12,10 @@ namespace HWY_NAMESPACE {
 
 bool Classify(const char*, size_t, const ByteClasses&, ClassMasks*);
 bool ClassifySplits(const char*, size_t, SplitMasks*);
-void ClassifyLeads(const char*, size_t, const LeadSet&, LeadMasks*);
+void ClassifyLeads(const char*, size_t, size_t, const CharacterTables&, LeadMasks*);
+uint64_t FindApart(const char*, size_t, uint64_t, const CharacterTables&, char32_t*);
 void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);
-void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t,
-              const LookUpBatch&);
+void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t, const LookUpBatch&);
 uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
 uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
 uint32_t FindRepeats(const LookUpBatch&, uint32_t, uint32_t, uint16_t*, Repeat*, uint32_t*);
@@ -34,15 +34,13 @@ namespace rankfeed::fast::avx512 {
 
 using namespace rankfeed::avx512;  // NOLINT: intrinsics under short names
 
-RANKFEED_GATHER void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*,
-                          uint32_t*);
-RANKFEED_GATHER void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t,
-                              uint32_t, const LookUpBatch&);
-RANKFEED_GATHER uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&,
-                                    uint32_t);
-RANKFEED_GATHER uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
-RANKFEED_GATHER uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t,
-                                     ShortDecode*);
+RANKFEED_GATHER void ClassifyLeads(const char*, size_t, size_t, const CharacterTables&, LeadMasks*);
+RANKFEED_GATHER uint64_t FindApart(const char*, size_t, uint64_t, const CharacterTables&, char32_t*);
+RANKFEED_GATHER void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);
+RANKFEED_GATHER void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t,
+                              const LookUpBatch&);
+RANKFEED_GATHER uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
+RANKFEED_GATHER uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
 RANKFEED_GATHER const char* DecodeRun(const char*, RunDecode*);
 RANKFEED_GATHER const char* DecodeCjk(const char*, RunDecode*);
 

@@ -47,8 +47,7 @@ const char* DecodeRun(const char* text, RunDecode* to) {
   const CharInfo* const basic = to->basic;
   // To the next place where a part is long enough, and from there on one by one.
   while (text < end && to->size < to->size_limit) {
-    const uint32_t most =
-        std::min(std::max(to->size, to->open() + RunDecode::kCutFrom), to->size_limit);
+    const uint32_t most = std::min(std::max(to->size, to->open() + RunDecode::kCutFrom), to->size_limit);
     if (to->size < most) {
       const ptrdiff_t room = ptrdiff_t{3} * (most - to->size);
       const char* const stop = text + std::min<ptrdiff_t>(end - text, room);
@@ -169,8 +168,7 @@ uint32_t DecodeMixed(const CharInfo* basic, const char* bytes, uint32_t size, ui
 
 uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys, const uint16_t* misses,
                      uint32_t count, ShortDecode* to) {
-  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0,
-                     kTwo = 0x80c080c080c080c0;
+  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0, kTwo = 0x80c080c080c080c0;
   uint32_t size = to->size, span = to->count, done = 0;
   for (; done < count && size < to->size_limit && span < to->count_limit; ++done) {
     const uint16_t i = misses[done];

@@ -139,30 +139,45 @@ uint32_t MatchCache(const LookUpTables& in, const LookUpBatch& of, uint32_t miss
   const LookUpTables tables = in;
   const LookUpBatch batch = of;
   uint16_t* const misses = batch.misses;
-  // Most of a line are short entries; only who is not among them is looked for among the long.
-  uint32_t not_short = 0;
-  for (uint32_t k = 0; k < miss_count; ++k) {
-    const uint32_t i = misses[k];
-    const uint64_t* key = batch.keys[i].part;
-    const CacheLine::Short* const entries = tables.Line(batch.hashes[i])->shorts;
-    uint64_t second = entries[1].key[0] == key[0];
+  // Most of a line are short entries; only who is not among them is looked for among the long, and then in
+  // the other line.
+  const auto others = [&](const auto& found_in) HWY_ATTR {
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < miss_count; ++k) {
+      const uint16_t i = misses[k];
+      misses[left] = i;
+      left += !found_in(batch.keys[i], batch.hashes[i], &batch.found[i]);
+    }
+    miss_count = left;
+  };
+  const auto among_shorts = [](const CacheLine& line, const SegmentKey& key, Found* found) HWY_ATTR {
+    uint64_t second = line.shorts[1].key[0] == key.part[0];
     asm("" : "+r"(second));  // GCC 12 makes it twice otherwise
-    const CacheLine::Short& entry = entries[second];
-    batch.found[i].ids = entry.ids;
-    batch.found[i].info = entry.info;
-    misses[not_short] = static_cast<uint16_t>(i);
-    not_short += ((entry.key[0] ^ key[0]) | (entry.key[1] ^ key[1])) != 0;
+    const CacheLine::Short& entry = line.shorts[second];
+    found->ids = entry.ids;
+    found->info = entry.info;
+    return ((entry.key[0] ^ key.part[0]) | (entry.key[1] ^ key.part[1])) == 0;
+  };
+  others([&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+    return among_shorts(*tables.Line(hash), key, found);
+  });
+  others([&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+    const CacheLine::Long& entry = tables.Line(hash)->whole;
+    found->ids = entry.ids;
+    found->info = entry.info;
+    __builtin_prefetch(tables.OtherLine(hash));
+    return entry.Has(key);
+  });
+  if (tables.two_lines) {
+    others([&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+      const CacheLine& line = *tables.OtherLine(hash);
+      const bool is_short = among_shorts(line, key, found), is_long = line.whole.Has(key);
+      found->ids = is_long ? line.whole.ids : found->ids;
+      found->info = is_long ? line.whole.info : found->info;
+      return is_short | is_long;
+    });
   }
-  uint32_t left = 0;
-  for (uint32_t k = 0; k < not_short; ++k) {
-    const uint32_t i = misses[k];
-    const CacheLine::Long& entry = tables.Line(batch.hashes[i])->whole;
-    batch.found[i].ids = entry.ids;
-    batch.found[i].info = entry.info;
-    misses[left] = static_cast<uint16_t>(i);
-    left += !entry.Has(batch.keys[i]);
-  }
-  return left;
+  return miss_count;
 }
 
 uint32_t FindRepeats(const LookUpBatch& batch, uint32_t none, uint32_t count, uint16_t* slots,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // fast/kernels/portable_scan.cc: bytes to classes. Compiled once per Highway target.
 #include <algorithm>
+#include <bit>
 #include <cstring>
+
+#include "base/utf8.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fast/kernels/portable_scan.cc"
@@ -98,14 +101,18 @@ bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
   return beyond != 0;
 }
 
-void ClassifyLeads(const char* text, size_t size, const LeadSet& plain, LeadMasks* masks) {
+void ClassifyLeads(const char* text, size_t size, size_t left, const CharacterTables& tables,
+                   LeadMasks* masks) {
   const Bytes d;
-  alignas(64) uint8_t tail[64];
-  const uint8_t* const from = Block(text, size, 0, tail);
+  alignas(64) uint8_t tail[64 + 8] = {};  // a character that begins in it may end past 64 bytes
+  if (left < sizeof(tail)) std::memcpy(tail, text, left);
+  const uint8_t* const from = left < sizeof(tail) ? tail : reinterpret_cast<const uint8_t*>(text);
+  const uint64_t there = size < 64 ? (uint64_t{1} << size) - 1 : ~uint64_t{0};
   LeadMasks m = {};
+  uint64_t plain = 0;
   for (size_t i = 0; i < 64; i += hn::Lanes(d)) {
     const auto v = hn::LoadU(d, from + i);
-    const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i; };
+    const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i & there; };
     const auto at_least = [&](uint8_t byte) HWY_ATTR {
       return hn::Eq(hn::Max(v, hn::Set(d, byte)), v);
     };
@@ -113,9 +120,32 @@ void ClassifyLeads(const char* text, size_t size, const LeadSet& plain, LeadMask
     put(&m.leads, at_least(0xc0));
     put(&m.threes, at_least(0xe0));
     put(&m.fours, at_least(0xf0));
-    put(&m.plain, hn::Ne(Has(d, plain.low, plain.high, v), hn::Zero(d)));
+    put(&plain, hn::Ne(Has(d, tables.plain.low, tables.plain.high, v), hn::Zero(d)));
+    put(&m.cuts, hn::Ne(Has(d, tables.cuts.low, tables.cuts.high, v), hn::Zero(d)));
+  }
+  m.kinds[0] = plain;
+  m.unsure = m.fours;
+  for (uint64_t leads = m.leads & ~plain & ~m.fours; leads != 0; leads &= leads - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
+    uint32_t bytes;
+    const char32_t c = utf8::DecodeValid(reinterpret_cast<const char*>(from + bit), &bytes);
+    const uint8_t of = tables.classes[tables.blocks[c >> 8] << 8 | (c & 0xff)];
+    for (int i = 0; i < 3; ++i) m.kinds[i] |= (uint64_t{tables.kinds[of & 15]} >> i & 1) << bit;
+    const bool bad = c < (bytes == 2 ? 0x80u : 0x800u) || (c & 0xf800) == 0xd800;
+    m.unsure |= uint64_t{bad || (of & tables.unstable) != 0} << bit;
   }
   *masks = m;
+}
+
+uint64_t FindApart(const char* text, size_t, uint64_t leads, const CharacterTables& tables, char32_t* before) {
+  uint64_t apart = 0;
+  for (char32_t c; leads != 0; leads &= leads - 1, *before = c) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
+    uint32_t bytes;
+    c = utf8::DecodeValid(text + bit, &bytes);
+    apart |= uint64_t{!tables.MayHold(*before, c)} << bit;
+  }
+  return apart;
 }
 
 }  // namespace HWY_NAMESPACE
