@@ -65,6 +65,15 @@ TEST(ReadVocabTxt, FilesBesideIt) {
   EXPECT_EQ(Encode(Json(kLines, "", beside), "Hello é [MASK]"), "2:0-0 6:0-5 9:6-7 4:7-14 3:0-0");
   beside.added_tokens = R"({"<new>":11})";
   EXPECT_EQ(Encode(Json(kLines, "", beside), "hello<new>"), "2:0-0 5:0-5 11:5-10 3:0-0");
+  // Tokens of special_tokens_map.json are special where no file has extra_special_tokens, and those of added_tokens.json are
+  // not special for it; an object in tokenizer_config.json names no token of added_tokens.json either.
+  beside.special_tokens_map = R"({"additional_special_tokens":["<x>","<new>"]})";
+  const std::string added = R"({"id":11,"content":"<new>","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false})";
+  EXPECT_NE(Json(kLines, "", beside).find(added), std::string::npos) << Json(kLines, "", beside);
+  EXPECT_EQ(Encode(Json(kLines, "", beside), "hello<x>"), "2:0-0 5:0-5 12:5-8 3:0-0");
+  beside.tokenizer_config = R"({"do_lower_case":false,"extra_special_tokens":["<y>"]})";
+  EXPECT_NE(Encode(Json(kLines, "", beside), "hello<x>"), "2:0-0 5:0-5 12:5-8 3:0-0");
+  beside = {};
   beside.tokenizer_config = R"({"tokenizer_class":"DistilBertTokenizerFast","tokenize_chinese_chars":false})";
   EXPECT_EQ(Encode(Json(kLines, "", beside), "e中"), "2:0-0 1:0-2 3:0-0");
 }

@@ -5,7 +5,8 @@
 #include <array>
 #include <charconv>
 #include <new>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace rankfeed::folders {
 namespace {
@@ -90,9 +91,10 @@ class Settings::Reader {
   explicit Reader(Settings* settings) : settings_(*settings), named_(settings->named_) {}
 
   void Read() {
-    ReadNames(settings_.config_.root());
+    const Json config = settings_.config_.root();
+    ReadNames(config, File::kConfig);
     std::map<uint64_t, Token> added;  // by the number in the file, which says only the order
-    if (const auto listed = settings_.config_.root().Find("added_tokens_decoder")) {
+    if (const auto listed = config.Find("added_tokens_decoder")) {
       listed->EachMember([&](std::string_view number, const Json& value) {
         uint64_t id = 0;
         const auto end = std::from_chars(number.data(), number.data() + number.size(), id);
@@ -102,9 +104,9 @@ class Settings::Reader {
         added[id] = ReadToken(value);
       });
     } else {
-      ReadNames(settings_.specials_.root());
+      ReadNames(settings_.specials_.root(), File::kSpecialTokensMap);
       settings_.added_.root().EachMember([&](std::string_view content, const Json& id) {
-        const bool is_special = special_.contains(std::string(content));
+        const bool is_special = IsCounted(content);
         added[id.U32()] = {std::string(content), false, false, false, is_special, !is_special};
       });
     }
@@ -115,31 +117,59 @@ class Settings::Reader {
     listed_ = settings_.tokens_.size();
     for (const char* key : kNames) AddNamed(key);
     for (const std::string& key : others_) AddNamed(key);
-    for (Token& token : extra_) Add(std::move(token));
+    for (const Token& token : extra_) Add(token);
     if (settings_.kind == Class::kQwen2) AddAgain();
   }
 
  private:
-  void ReadNames(const Json& root) {
+  enum class File { kConfig, kSpecialTokensMap };
+
+  // transformers 5.23.0, PreTrainedTokenizerBase._from_pretrained: additional_special_tokens of the configuration are
+  // extra_special_tokens where it has none; those of special_tokens_map.json are where neither file has the other list.
+  void ReadNames(const Json& root, File file) {
+    std::vector<Token> additional;
     root.EachMember([&](std::string_view member, const Json& value) {
       const std::string key(member);
-      const bool list = key == "extra_special_tokens" || key == "additional_special_tokens";
-      if (list && value.is_array()) {
-        value.Each([&](const Json& item) {
-          extra_.push_back(ReadToken(item));
-          extra_.back().special = true;
-          special_.insert(extra_.back().content);
-        });
-      } else if (key.ends_with("_token") && (value.is_string() || value.is_object())) {
-        if (std::find(kNames.begin(), kNames.end(), key) == kNames.end()) others_.push_back(key);
-        named_[key] = ReadToken(value);
-        named_[key].lstrip |=
-            settings_.kind == Class::kMpnet && key == "mask_token" && value.is_string();
-        special_.insert(named_[key].content);
-      } else if (value.is_null()) {
-        named_.erase(key);  // the class has none then
+      if (key == "extra_special_tokens") {
+        has_extra_ |= !value.is_object();
+        if (value.is_array()) ReadList(value, true, file, &extra_);
+        if (value.is_object()) value.EachMember([&](std::string_view name, const Json& token) { ReadName(std::string(name), token, file); });
+      } else if (key == "additional_special_tokens") {
+        if (value.is_array()) ReadList(value, file == File::kConfig, file, &additional);
+      } else if (key.ends_with("_token")) {
+        ReadName(key, value, file);
       }
     });
+    if (file == File::kConfig ? extra_.empty() : !has_extra_) {
+      has_extra_ |= file == File::kConfig && !additional.empty();
+      extra_ = std::move(additional);
+    }
+  }
+
+  void ReadList(const Json& list, bool counts, File file, std::vector<Token>* tokens) {
+    list.Each([&](const Json& item) {
+      tokens->push_back(ReadToken(item));
+      tokens->back().special = true;
+      tokens->back().counted = counts && (item.is_string() || file == File::kSpecialTokensMap);
+    });
+  }
+
+  void ReadName(const std::string& key, const Json& value, File file) {
+    if (value.is_null()) named_.erase(key);  // the class has none then
+    if (!value.is_string() && !value.is_object()) return;
+    const bool is_known = std::find(kNames.begin(), kNames.end(), key) != kNames.end();
+    if (!is_known) others_.push_back(key);
+    Token& token = named_[key] = ReadToken(value);
+    token.lstrip |= settings_.kind == Class::kMpnet && key == "mask_token" && value.is_string();
+    token.counted = is_known && (value.is_string() || file == File::kSpecialTokensMap);
+  }
+
+  // Whether added_tokens.json's token is special: an object in tokenizer_config.json is compared as an object, and equals
+  // no text.
+  bool IsCounted(std::string_view content) const {
+    const auto is = [content](const Token& token) { return token.counted && token.content == content; };
+    return std::any_of(extra_.begin(), extra_.end(), is) ||
+           std::any_of(named_.begin(), named_.end(), [&](const auto& named) { return is(named.second); });
   }
 
   // Where two are equal, the settings of the last count, but for those of added_tokens_decoder.
@@ -166,8 +196,9 @@ class Settings::Reader {
   // Qwen2Tokenizer adds its special tokens once more, without the settings that files give them.
   void AddAgain() {
     for (Token& token : settings_.tokens_) {
-      bool again = special_.contains(token.content);
-      for (const auto& [key, named] : named_) again |= named.content == token.content;
+      const auto is = [&token](const Token& other) { return other.content == token.content; };
+      bool again = std::any_of(extra_.begin(), extra_.end(), is);
+      for (const auto& [key, named] : named_) again |= is(named);
       if (again) token = {token.content};
     }
   }
@@ -175,8 +206,8 @@ class Settings::Reader {
   Settings& settings_;
   std::map<std::string, Token>& named_;
   std::vector<std::string> others_;  // keys of named tokens that no class has
-  std::vector<Token> extra_;
-  std::unordered_set<std::string> special_;  // that files name
+  std::vector<Token> extra_;         // extra_special_tokens, and what stands for them
+  bool has_extra_ = false;           // a file has that list
   size_t listed_ = 0;                        // tokens of added_tokens_decoder
 };
 

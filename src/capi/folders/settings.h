@@ -35,6 +35,7 @@ struct Token {
   std::string content;
   bool single_word = false, lstrip = false, rstrip = false, special = true;
   std::optional<bool> normalized;  // unset: of tokens that are not special
+  bool counted = false;            // named so that a token of added_tokens.json of this content is special
 };
 
 // The class of transformers that reads the vocabulary; others are it by another name.
