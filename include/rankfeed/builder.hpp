@@ -12,6 +12,7 @@
 #include "rankfeed/builder.h"
 #include "rankfeed/corpus_manifest.h"
 #include "rankfeed/rankfeed.hpp"
+#include "rankfeed/template.hpp"
 
 namespace rankfeed {
 inline namespace v1 {
@@ -92,6 +93,21 @@ class LoadedCorpus {
       : loaded_(loaded, rankfeed_loaded_corpus_free) {}
   std::unique_ptr<rankfeed_loaded_corpus, void (*)(rankfeed_loaded_corpus*)> loaded_;
 };
+
+// The row template in a JSON document, whose format docs/batches.md describes, with this vocabulary, which must
+// outlive it. name: for messages.
+inline Result<RowTemplate> ReadRowTemplate(const rankfeed_model* model, std::string_view json, const std::string& name) {
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof(error);
+  rankfeed_loaded_template* loaded = nullptr;
+  const rankfeed_status status = rankfeed_template_read(json.data(), json.size(), name.c_str(), &loaded, &error);
+  if (status != RANKFEED_OK) {
+    return detail::OrNoMemory([&] { return Error{status, error.message}; });
+  }
+  const std::unique_ptr<rankfeed_loaded_template, void (*)(rankfeed_loaded_template*)> owner(
+      loaded, rankfeed_loaded_template_free);
+  return RowTemplate::Compile(model, *rankfeed_loaded_template_get(loaded));
+}
 
 }  // namespace v1
 }  // namespace rankfeed

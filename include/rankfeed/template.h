@@ -126,7 +126,7 @@ typedef struct {
   uint32_t max_query_tokens, max_tokens_per_doc; /* likewise */
   uint32_t max_documents;   /* that a row holds; 0: each has a row of its own */
   int32_t pad_id;           /* -1: the vocabulary's */
-  uint32_t query_is_joined; /* 1: the query is tokenized anew with each document */
+  uint32_t query_is_joined; /* 1: a document's text depends on its request, and is tokenized anew */
   uint32_t document_is_alone; /* 1: nothing but the document is tokenized with it */
   uint32_t literal_bytes;   /* that a text of a role can be longer than the role's by, the
                              * default instruction included */

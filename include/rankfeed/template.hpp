@@ -32,12 +32,16 @@ class RowTemplate {
     rankfeed_row_template row{};
     if (rankfeed_template_preset(name.c_str(), &row) == RANKFEED_OK) return Compile(model, row);
     return detail::OrNoMemory([&] {
-      std::string names;
-      for (uint32_t i = 0; const char* known = rankfeed_template_preset_name(i); ++i) {
-        names += (i != 0 ? ", " : "") + std::string(known);
-      }
-      return Error{RANKFEED_E_NOT_FOUND, "there is no row template " + name + "; there are " + names};
+      return Error{RANKFEED_E_NOT_FOUND, "there is no row template " + name + "; there are " + PresetNames()};
     });
+  }
+  // "qwen3-reranker, ...": all presets, for messages. Throws std::bad_alloc.
+  static std::string PresetNames() {
+    std::string names;
+    for (uint32_t i = 0; const char* known = rankfeed_template_preset_name(i); ++i) {
+      names += (i != 0 ? ", " : "") + std::string(known);
+    }
+    return names;
   }
   static Result<RowTemplate> Compile(const rankfeed_model* model, const rankfeed_row_template& row) {
     size_t longest = 1;

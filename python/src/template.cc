@@ -6,23 +6,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
-
-#include "rankfeed/builder.h"
+#include "rankfeed/builder.hpp"
 
 namespace rankfeed::python {
 namespace {
 
 RowTemplate Compiled(const Model& model, const std::string& name, const std::string& json) {
   if (json.empty()) return Take(RowTemplate::Preset(model.get(), name));
-  rankfeed_builder_error error{};
-  error.struct_size = sizeof(error);
-  rankfeed_loaded_template* loaded = nullptr;
-  const rankfeed_status status = rankfeed_template_read(json.data(), json.size(), name.c_str(), &loaded, &error);
-  if (status != RANKFEED_OK) throw StatusError(status, error.message);
-  const std::unique_ptr<rankfeed_loaded_template, void (*)(rankfeed_loaded_template*)> owner(
-      loaded, rankfeed_loaded_template_free);
-  return Take(RowTemplate::Compile(model.get(), *rankfeed_loaded_template_get(loaded)));
+  return Take(ReadRowTemplate(model.get(), json, name));
 }
 
 rankfeed_text View(std::string_view text) {

@@ -9,7 +9,6 @@
 #include "base/layout.h"
 #include "encode/encoder.h"
 #include "image/model.h"
-#include "rerank/templates/presets.h"
 #include "rerank/templates/row_template.h"
 
 namespace {
@@ -19,23 +18,6 @@ using namespace rankfeed::templates;
 
 bool Open(const rankfeed_template* row) {
   return row != nullptr && row->magic == kTemplateMagic;
-}
-bool Good(rankfeed_text text) {
-  return text.data != nullptr || text.size == 0;
-}
-
-// Everything that init and mem_req check alike.
-rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_row_template* row,
-                        RowTemplate::Sizes* sizes) {
-  if (model == nullptr || model->magic != rankfeed::kModelMagic || row == nullptr) {
-    return RANKFEED_E_ARGUMENT;
-  }
-  if (row->struct_size != sizeof(*row)) return RANKFEED_E_STRUCT_SIZE;
-  if ((row->parts == nullptr) != (row->part_count == 0) ||
-      (row->answers == nullptr) != (row->answer_count == 0) || !Good(row->instruction) || !Good(row->pad)) {
-    return RANKFEED_E_ARGUMENT;
-  }
-  return RowTemplate::SizesOf(*model, *row, sizes) ? RANKFEED_OK : RANKFEED_E_LIMIT;
 }
 
 }  // namespace
@@ -56,13 +38,15 @@ const char* rankfeed_template_preset_name(uint32_t i) {
 
 rankfeed_status rankfeed_template_mem_req(const rankfeed_model* model, const rankfeed_row_template* row,
                                           rankfeed_mem_req* out) {
-  if (out == nullptr) return RANKFEED_E_ARGUMENT;
-  RowTemplate::Sizes sizes;
-  if (const rankfeed_status status = Prepare(model, row, &sizes)) return status;
+  if (out == nullptr || model == nullptr || model->magic != rankfeed::kModelMagic || row == nullptr) return RANKFEED_E_ARGUMENT;
+  if (row->struct_size != sizeof(*row)) return RANKFEED_E_STRUCT_SIZE;
+  if ((row->parts == nullptr) != (row->part_count == 0) || (row->answers == nullptr) != (row->answer_count == 0) ||
+      !IsGood(row->instruction) || !IsGood(row->pad)) {
+    return RANKFEED_E_ARGUMENT;
+  }
   Layout layout(nullptr);
   layout.Take<rankfeed_template>(1);
-  RowTemplate().CarveArrays(layout, sizes);
-  if (!layout.ok()) return RANKFEED_E_LIMIT;
+  if (!RowTemplate().Carve(*model, *row, layout)) return RANKFEED_E_LIMIT;
   *out = {layout.size(), Layout::kAlignment};
   return RANKFEED_OK;
 }
@@ -82,11 +66,9 @@ rankfeed_status rankfeed_template_init(const rankfeed_model* model, const rankfe
   }
   if (reinterpret_cast<uintptr_t>(storage) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
   if (storage_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
-  RowTemplate::Sizes sizes;
-  Prepare(model, row, &sizes);  // succeeded above
   Layout layout(storage);
   auto* made = new (layout.Take<rankfeed_template>(1)) rankfeed_template;
-  made->CarveArrays(layout, sizes);
+  made->Carve(*model, *row, layout);  // succeeds as it measured above
   Refusal why;
   const rankfeed_status status = made->Init(*model, *row, *encoder, &why);
   if (problem != nullptr) *problem = why.rule;
@@ -122,7 +104,7 @@ rankfeed_status rankfeed_template_options(const rankfeed_template* row, uint32_t
 rankfeed_status rankfeed_template_query(const rankfeed_template* row, rankfeed_text query,
                                         rankfeed_text instruction, char* out, size_t capacity,
                                         size_t* size) {
-  if (!Open(row) || !Good(query) || !Good(instruction) || size == nullptr ||
+  if (!Open(row) || !IsGood(query) || !IsGood(instruction) || size == nullptr ||
       (out == nullptr && capacity != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
@@ -135,7 +117,7 @@ rankfeed_status rankfeed_template_query(const rankfeed_template* row, rankfeed_t
 rankfeed_status rankfeed_template_document(const rankfeed_template* row, rankfeed_text query,
                                            rankfeed_text instruction, rankfeed_text document, char* out,
                                            size_t capacity, size_t* size, size_t* document_begin) {
-  if (!Open(row) || row->info.max_documents != 0 || !Good(query) || !Good(instruction) || !Good(document) || size == nullptr ||
+  if (!Open(row) || row->info.max_documents != 0 || !IsGood(query) || !IsGood(instruction) || !IsGood(document) || size == nullptr ||
       (out == nullptr && capacity != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
@@ -156,9 +138,9 @@ rankfeed_status rankfeed_template_list(const rankfeed_template* row, rankfeed_en
   constexpr uint32_t kFlags =
       RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
   if (!Open(row) || row->info.max_documents == 0 || encoder == nullptr || encoder->magic != rankfeed::kEncoderMagic ||
-      encoder->model != row->model || (flags & ~kFlags) != 0 || !Good(query) || !Good(instruction) ||
+      encoder->model != row->model || (flags & ~kFlags) != 0 || !IsGood(query) || !IsGood(instruction) ||
       documents == nullptr || document_count == 0 || document_count > row->info.max_documents ||
-      !std::all_of(documents, documents + document_count, Good) || (work == nullptr && work_bytes != 0) ||
+      !std::all_of(documents, documents + document_count, IsGood) || (work == nullptr && work_bytes != 0) ||
       io == nullptr || (io->input_ids == nullptr && io->capacity != 0)) {
     return RANKFEED_E_ARGUMENT;
   }

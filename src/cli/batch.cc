@@ -483,7 +483,7 @@ void AddBatch(CLI::App& app) {
   command
       ->add_option("--template", c->template_name,
                    "Row template: the model's pair or single one, monoT5's prompt, a JSON file, or one of " +
-                       RowTemplateNames())
+                       RowTemplate::PresetNames())
       ->capture_default_str();
   command->add_option("--instruction", c->instruction, "Instruction of a row template that has a place for it");
   command->add_option("--prefix", c->prefix,

@@ -151,11 +151,10 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
   const auto tokenize = [&](ChunkPtr chunk) {
     Tokenizer& tokenizer = tokenizers.local();
     chunk->encodings.resize(chunk->texts.size());
-    std::optional<DocumentTexts> texts;
-    if (row != nullptr) texts.emplace(*row);
     for (size_t i = 0; i < chunk->texts.size(); ++i) {
-      if (const Error error = tokenizer.Encode(model, texts ? texts->Of(chunk->texts[i]) : chunk->texts[i],
-                                               encode_flags, offsets, &chunk->encodings[i])) {
+      const std::string joined = row != nullptr ? DocumentText(*row, chunk->texts[i]) : std::string();
+      if (const Error error = tokenizer.Encode(model, row != nullptr ? joined : chunk->texts[i], encode_flags, offsets,
+                                               &chunk->encodings[i])) {
         throw Failure(fmt::format("{}:{}: {}", c.docs, chunk->lines[i], error.message));
       }
     }
@@ -376,7 +375,7 @@ void AddBuildOptions(CLI::App* command, BuildCommand* o) {
   command->add_option("--threads", o->threads, "Threads that tokenize; default: one for each CPU it may use");
   command->add_option("--template", o->template_name,
                       "Store documents as a row template of an LLM reranker has them, with the literal text that is tokenized "
-                      "together with each: a JSON file, or one of " + RowTemplateNames());
+                      "together with each: a JSON file, or one of " + RowTemplate::PresetNames());
 }
 
 void AddBuildAndAppend(CLI::App* corpus) {

@@ -29,11 +29,7 @@ bool Agree(std::string_view a, std::string_view b) {
 // Whether a match of `other` may begin where a match of `token` does, or before it and reach into it.
 bool Overlaps(std::string_view token, std::string_view other) {
   for (size_t at = 0; at < other.size(); ++at) {
-    const size_t common = std::min(token.size(), other.size() - at);
-    if (std::equal(token.begin(), token.begin() + static_cast<ptrdiff_t>(common),
-                   other.begin() + static_cast<ptrdiff_t>(at))) {
-      return true;
-    }
+    if (Agree(token, {other.data() + at, other.size() - at})) return true;
   }
   return false;
 }

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: MIT
 // rerank/templates/presets.cc: the constructions, as facts: which texts are tokenized together, which limits there
 // are and what they count. The source of each is in its row.
-#include "rerank/templates/presets.h"
-
-#include <cstring>
+#include "rerank/templates/row_template.h"
 
 namespace rankfeed::templates {
 namespace {
 
-constexpr rankfeed_text T(const char* text) {
-  size_t size = 0;
-  while (text[size] != '\0') ++size;
-  return {text, size};
+constexpr uint32_t kGiven = RANKFEED_PART_WITH_INSTRUCTION, kMarker = RANKFEED_PART_MARKER;
+constexpr rankfeed_text T(std::string_view text) {
+  return {text.data(), text.size()};
 }
-constexpr rankfeed_row_part Text(const char* text) {
-  return {RANKFEED_PART_TEXT, 0, T(text)};
+constexpr rankfeed_row_part Text(std::string_view text, uint32_t flags = 0) {
+  return {RANKFEED_PART_TEXT, flags, T(text)};
 }
-constexpr rankfeed_row_part Special(const char* name) {
-  return {RANKFEED_PART_SPECIAL, 0, T(name)};
-}
-constexpr rankfeed_row_part WithInstruction(const char* text) {
-  return {RANKFEED_PART_TEXT, RANKFEED_PART_WITH_INSTRUCTION, T(text)};
+constexpr rankfeed_row_part Special(std::string_view name, uint32_t flags = 0) {
+  return {RANKFEED_PART_SPECIAL, flags, T(name)};
 }
 constexpr rankfeed_row_part kApart = {RANKFEED_PART_APART, 0, {}};
 constexpr rankfeed_row_part kQuery = {RANKFEED_PART_QUERY, 0, {}};
 constexpr rankfeed_row_part kDocument = {RANKFEED_PART_DOCUMENT, 0, {}};
 constexpr rankfeed_row_part kInstruction = {RANKFEED_PART_INSTRUCTION, 0, {}};
-constexpr rankfeed_row_part kGivenInstruction = {RANKFEED_PART_INSTRUCTION, RANKFEED_PART_WITH_INSTRUCTION, {}};
+constexpr rankfeed_row_part kGivenInstruction = {RANKFEED_PART_INSTRUCTION, kGiven, {}};
 
 constexpr rankfeed_row_part kStart = Special("<|im_start|>"), kEnd = Special("<|im_end|>");
 
@@ -58,12 +52,12 @@ constexpr const char* kAssistant = "system\nYou are Qwen, created by Alibaba Clo
 constexpr rankfeed_text kZeroOne[] = {T("0"), T("1")};
 constexpr rankfeed_row_part kMxbai[] = {
     kStart, Text(kAssistant), kEnd, Text("\n"), kStart, Text("user\n"), kApart,
-    WithInstruction("instruction: "), kGivenInstruction, WithInstruction("\n"), Text("query: "), kQuery, kApart,
+    Text("instruction: ", kGiven), kGivenInstruction, Text("\n", kGiven), Text("query: "), kQuery, kApart,
     Text("\n"), kApart, Text("document: "), kDocument, kApart,
     Text("\n"), kApart, Text(kExpert), kApart, kEnd, Text("\n"), kStart, Text("assistant\n")};
 constexpr rankfeed_row_part kMxbaiJoined[] = {
     kStart, Text(kAssistant), kEnd, Text("\n"), kStart, Text("user\n"),
-    WithInstruction("instruction: "), kGivenInstruction, WithInstruction("\n"), Text("query: "), kQuery,
+    Text("instruction: ", kGiven), kGivenInstruction, Text("\n", kGiven), Text("query: "), kQuery,
     Text("\ndocument: "), kDocument, Text(kExpertAfter), kEnd, Text("\n"), kStart, Text("assistant\n")};
 
 // ---- bge-reranker-v2-gemma: parts apart; the limit counts a separator and the prompt, which follow once
@@ -89,16 +83,13 @@ constexpr const char* kRanking =
     "the query. If the query is a question, how relevant a passage is depends on how well it answers the question. If not, "
     "try to analyze the intent of the query and assess how well each passage satisfies the intent. If an instruction is "
     "provided, you should follow the instruction when determining the ranking.";
-constexpr rankfeed_row_part Marker(const char* name) {
-  return {RANKFEED_PART_SPECIAL, RANKFEED_PART_MARKER, T(name)};
-}
 constexpr rankfeed_row_part kJina3[] = {
     kStart, Text(kRanking), kEnd, Text("\n"), kStart, Text("user\nI will provide you with "), {RANKFEED_PART_COUNT, 0, {}},
     Text(" passages, each indicated by a numerical identifier. Rank the passages based on their relevance to query: "), kQuery,
-    WithInstruction("\n<instruct>\n"), kGivenInstruction, WithInstruction("\n</instruct>"),
+    Text("\n<instruct>\n", kGiven), kGivenInstruction, Text("\n</instruct>", kGiven),
     {RANKFEED_PART_EACH, 0, {}}, Text("\n<passage id=\""), {RANKFEED_PART_NUMBER, 0, {}}, Text("\">\n"), kDocument,
-    Marker("<|embed_token|>"), Text("\n</passage>"), {RANKFEED_PART_END, 0, {}},
-    Text("\n<query>\n"), kQuery, Marker("<|rerank_token|>"), Text("\n</query>"), kEnd, Text("\n"), kStart,
+    Special("<|embed_token|>", kMarker), Text("\n</passage>"), {RANKFEED_PART_END, 0, {}},
+    Text("\n<query>\n"), kQuery, Special("<|rerank_token|>", kMarker), Text("\n</query>"), kEnd, Text("\n"), kStart,
     Text("assistant\n"), Special("<think>"), Text("\n\n"), Special("</think>"), Text("\n\n")};
 
 // A preset: the fields that say how it is cut and padded, with its parts and where they come from.

@@ -15,12 +15,9 @@
 namespace rankfeed::templates {
 namespace {
 
-std::string_view View(rankfeed_text text) {
-  return {text.data, text.size};
-}
-
-bool IsGood(rankfeed_text text) {
-  return text.data != nullptr || text.size == 0;
+rankfeed_status Refuse(Refusal* why, rankfeed_status status, const char* rule, uint32_t part) {
+  *why = {rule, part};
+  return status;
 }
 
 constexpr uint32_t Bit(uint32_t kind) {
@@ -48,8 +45,8 @@ Refusal OfPart(const rankfeed_row_part& part, uint32_t i) {
   return {};
 }
 
-// Rules that need no vocabulary, of parts. *list: whether they are of a row that holds several documents.
-Refusal OfParts(const rankfeed_row_template& row, bool* list) {
+// Rules that need no vocabulary. *list: whether they are of a row that holds several documents.
+Refusal OfRow(const rankfeed_row_template& row, bool* list) {
   uint32_t seen[RANKFEED_PART_END + 1] = {}, markers = 0;
   for (uint32_t i = 0; i < row.part_count; ++i) {
     const rankfeed_row_part& part = row.parts[i];
@@ -77,11 +74,6 @@ Refusal OfParts(const rankfeed_row_template& row, bool* list) {
     return {"only a row that repeats something has a count and markers", row.part_count};
   }
   if (markers > RANKFEED_TEMPLATE_MAX_MARKERS) return {"there are too many markers", row.part_count};
-  return {};
-}
-
-Refusal OfRow(const rankfeed_row_template& row, bool* list) {
-  if (const Refusal why = OfParts(row, list); why.rule != nullptr) return why;
   if (row.truncation > RANKFEED_TRUNCATE_TEXT_END || row.query_quarters > 4 || row.document_limit > 1 ||
       (row.reserved[0] | row.reserved[1]) != 0 || row.answer_count > RANKFEED_TEMPLATE_MAX_ANSWERS) {
     return {"a field of the template is none of its values", row.part_count};
@@ -92,19 +84,14 @@ Refusal OfRow(const rankfeed_row_template& row, bool* list) {
 // Makes steps of parts, and ids of the steps without a role.
 class Compiler {
  public:
-  Compiler(const Model& model, rankfeed_encoder& encoder, RowTemplate* out)
-      : model_(model), encoder_(encoder), out_(*out) {}
+  Compiler(const Model& model, rankfeed_encoder& encoder, RowTemplate* out, Refusal* why)
+      : model_(model), encoder_(encoder), out_(*out), why_(why) {}
 
   rankfeed_status Compile(std::span<const Part> parts);
-  const Refusal& why() const { return why_; }
   // The first id of a text, -1 for one without ids or of unknown characters.
   int32_t FirstId(std::string_view text, rankfeed_status* status);
 
  private:
-  rankfeed_status Refuse(rankfeed_status status, const char* rule, uint32_t part) {
-    why_ = {rule, part};
-    return status;
-  }
   void Open(const Part& part) { out_.parts[part_count_++] = part; }
   rankfeed_status Literal(const Part& literal, const Part* next);
   rankfeed_status Special(std::span<const Part> parts, size_t i);
@@ -116,30 +103,34 @@ class Compiler {
   const Model& model_;
   rankfeed_encoder& encoder_;
   RowTemplate& out_;
-  Refusal why_;
+  Refusal* why_;
   size_t part_count_ = 0, open_ = 0;  // parts written, and those before the step under way
   size_t id_count_ = 0, step_count_ = 0;
   size_t section_ = 0;
   bool open_varies_ = false;
 };
 
-rankfeed_status Compiler::AddText(std::string_view text) {
-  const rankfeed_encode_options options = {sizeof(options), 0, {}};
+// Adds the ids of a text after ids[*count - 1], as many as there is room for, and what they are to the count.
+rankfeed_status AddIdsOf(const encode::TextEncoder& texts, std::string_view text, std::span<int32_t> ids, size_t* count) {
   rankfeed_encoding io = {};
   io.struct_size = sizeof(io);
-  io.capacity = static_cast<uint32_t>(out_.ids.size() - id_count_);
-  io.input_ids = out_.ids.data() + id_count_;
-  if (text.size() > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
-  const rankfeed_status status =
-      encode::TextEncoder(encoder_, options).EncodeText({text.data(), text.size()}, &io);
-  if (status == RANKFEED_OK) id_count_ += io.count;
+  io.capacity = *count < ids.size() ? static_cast<uint32_t>(ids.size() - *count) : 0;
+  io.input_ids = io.capacity != 0 ? ids.data() + *count : nullptr;
+  const rankfeed_status status = texts.EncodeText({text.data(), text.size()}, &io);
+  if (status == RANKFEED_OK || status == RANKFEED_E_OUTPUT_SIZE) *count += io.count;
   return status;
+}
+
+rankfeed_status Compiler::AddText(std::string_view text) {
+  const rankfeed_encode_options options = {sizeof(options), 0, {}};
+  if (text.size() > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
+  return AddIdsOf(encode::TextEncoder(encoder_, options), text, out_.ids, &id_count_);
 }
 
 int32_t Compiler::FirstId(std::string_view text, rankfeed_status* status) {
   const size_t before = id_count_;
   *status = AddText(text);
-  const int32_t id = id_count_ != before ? out_.ids[before] : -1;
+  const int32_t id = *status == RANKFEED_OK && id_count_ != before ? out_.ids[before] : -1;
   id_count_ = before;
   return static_cast<uint32_t>(id) == model_.config->unk_id ? -1 : id;
 }
@@ -209,11 +200,11 @@ rankfeed_status Compiler::Special(std::span<const Part> parts, size_t i) {
     part -= parts[before].kind == RANKFEED_PART_EACH || parts[before].kind == RANKFEED_PART_END;
   }
   const int32_t id = SpecialId(model_, parts[i].text);
-  if (id < 0) return Refuse(RANKFEED_E_NOT_FOUND, "the vocabulary has no such special token", part);
+  if (id < 0) return Refuse(why_, RANKFEED_E_NOT_FOUND, "the vocabulary has no such special token", part);
   const bool alone = (i == 0 || parts[i - 1].kind == RANKFEED_PART_APART) &&
                      (i + 1 == parts.size() || parts[i + 1].kind == RANKFEED_PART_APART);
   if (!alone && !SpecialIsSafe(model_, static_cast<uint32_t>(id))) {
-    return Refuse(RANKFEED_E_UNSUPPORTED, "the special token depends on the text beside it, and must stand apart", part);
+    return Refuse(why_, RANKFEED_E_UNSUPPORTED, "the special token depends on the text beside it, and must stand apart", part);
   }
   if (const rankfeed_status status = Close()) return status;
   out_.ids[id_count_++] = id;
@@ -248,11 +239,6 @@ rankfeed_status Compiler::Compile(std::span<const Part> parts) {
   if (const rankfeed_status status = Close()) return status;
   while (section_ < std::size(out_.sections)) out_.sections[section_++] = step_count_;
   return RANKFEED_OK;
-}
-
-// Tokens that a text of so many bytes can have.
-uint64_t TokenCount(const Model& model, uint64_t bytes) {
-  return encode::TokenBound(model, bytes);
 }
 
 // The tokens that a row may have beside those that the reference's limit counts, and the limits that
@@ -295,21 +281,19 @@ void TextWriter::Add(std::string_view text) {
 }
 
 void TextWriter::AddWithout(std::string_view text, std::span<const std::string_view> names) {
-  const size_t begin = size_;
+  const size_t before = size_;
   Add(text);
   if (!ok()) return;  // as much as it may need
+  char* const begin = out_ + before;
   for (size_t n = names.size(); n != 0; --n) {
-    const std::string_view written(out_ + begin, size_ - begin);
-    const std::string_view name = names[n - 1];
-    size_t kept = 0, from = 0;
-    for (size_t at = written.find(name); at != std::string_view::npos; at = written.find(name, from)) {
-      std::memmove(out_ + begin + kept, written.data() + from, at - from);
-      kept += at - from;
-      from = at + name.size();
+    const std::string_view written(begin, static_cast<size_t>(out_ + size_ - begin)), name = names[n - 1];
+    char* end = begin;
+    for (size_t from = 0, at = 0; from < written.size(); from = at + name.size()) {
+      at = std::min(written.find(name, from), written.size());
+      std::memmove(end, written.data() + from, at - from);
+      end += at - from;
     }
-    if (from == 0) continue;
-    std::memmove(out_ + begin + kept, written.data() + from, written.size() - from);
-    size_ = begin + kept + (written.size() - from);
+    size_ = static_cast<size_t>(end - out_);
   }
 }
 
@@ -323,25 +307,23 @@ void TextWriter::AddNumber(uint32_t number) {
   Add({digits + first, sizeof(digits) - first});
 }
 
-bool RowTemplate::SizesOf(const Model& model, const rankfeed_row_template& row, Sizes* out) {
-  uint64_t text = row.instruction.size + 2;  // and the line feeds of two cuts
-  for (uint32_t i = 0; i < row.part_count; ++i) text += row.parts[i].text.size;
-  if (text > 0x7fffffff) return false;
+bool RowTemplate::Carve(const Model& of, const rankfeed_row_template& row, Layout& layout) {
+  uint64_t bytes = row.instruction.size + 2;  // and the line feeds of two cuts
+  for (uint32_t i = 0; i < row.part_count; ++i) bytes += row.parts[i].text.size;
+  if (bytes > 0x7fffffff) return false;
   // A literal becomes three parts at most, and each has at least what no text has.
   const uint64_t given = uint64_t{row.part_count} + 2, pieces = 3 * given;
-  uint64_t most = TokenCount(model, text) + pieces * TokenCount(model, 0);
-  for (uint32_t i = 0; i < row.answer_count; ++i) most += TokenCount(model, row.answers[i].size);
+  uint64_t most = encode::TokenBound(of, bytes) + pieces * encode::TokenBound(of, 0);
+  for (uint32_t i = 0; i < row.answer_count; ++i) most += encode::TokenBound(of, row.answers[i].size);
   if (most > 0x7fffffff) return false;
-  *out = {static_cast<size_t>(text), static_cast<size_t>(given + pieces), static_cast<size_t>(most),
-          static_cast<size_t>(pieces)};
-  return true;
-}
-
-void RowTemplate::CarveArrays(Layout& layout, const Sizes& sizes) {
-  parts = {layout.Take<Part>(sizes.parts), sizes.parts};
-  steps = {layout.Take<Step>(sizes.steps), sizes.steps};
-  ids = {layout.Take<int32_t>(sizes.ids), sizes.ids};
-  text = {layout.Take<char>(sizes.text), sizes.text};
+  const auto take = [&]<class T>(std::span<T>* out, uint64_t size) {
+    *out = {layout.Take<T>(static_cast<size_t>(size)), static_cast<size_t>(size)};
+  };
+  take(&parts, given + pieces);
+  take(&steps, pieces);
+  take(&ids, most);
+  take(&text, bytes);
+  return layout.ok();
 }
 
 // The caller's parts with texts of this object's. What begins a section of a row with several documents, after
@@ -367,8 +349,8 @@ rankfeed_status RowTemplate::CopyParts(const rankfeed_row_template& row, std::sp
       const bool more = i + 1 < row.part_count && row.parts[i + 1].kind == RANKFEED_PART_TEXT && row.parts[i + 1].flags == 0;
       const std::string_view next = more ? View(row.parts[i + 1].text) : std::string_view();
       if (next.size() < 2 || !CutIsSafe(*model, next, 1)) {
-        *why = {"what is repeated, and what follows it, begins with a line feed after which every text may be cut", i};
-        return RANKFEED_E_UNSUPPORTED;
+        return Refuse(why, RANKFEED_E_UNSUPPORTED,
+                      "what is repeated, and what follows it, begins with a line feed after which every text may be cut", i);
       }
       room[count++] = {RANKFEED_PART_TEXT, 0, copy({next.data(), 1})};
     }
@@ -385,34 +367,28 @@ rankfeed_status RowTemplate::CopyParts(const rankfeed_row_template& row, std::sp
 
 // The steps of a row with one document. Null, or why they are none.
 const char* RowTemplate::SetPair() {
-  std::span<const Step> left = steps.first(sections[0]);
-  const auto fixed = [&] {
-    rankfeed_template_part part = {};
-    part.ids = ids.data();
-    if (left.empty() || !left[0].parts.empty()) return part;
-    part.ids = left[0].ids.data();
-    part.id_count = static_cast<uint32_t>(left[0].ids.size());
-    left = left.subspan(1);
-    return part;
-  };
-  const auto place = [&](size_t at) {
-    const std::span<const Part> step = at < left.size() ? left[at].parts : std::span<const Part>();
-    size_t i = 0;
-    while (i < step.size() && step[i].kind != RANKFEED_PART_DOCUMENT) ++i;
-    return i;
-  };
-  pair.prefix = fixed();
-  if (!left.empty() && place(0) == left[0].parts.size()) {
-    query = left[0].parts;
-    left = left.subspan(1);
-    pair.middle = fixed();
+  rankfeed_template_part* const fixed[] = {&pair.prefix, &pair.middle, &pair.suffix};
+  for (rankfeed_template_part* const part : fixed) part->ids = ids.data();
+  size_t next = 0;  // of these; two steps of ids do not follow each other
+  for (const Step& step : steps.first(sections[0])) {
+    const auto at = std::find_if(step.parts.begin(), step.parts.end(),
+                                 [](const Part& part) { return part.kind == RANKFEED_PART_DOCUMENT; });
+    if (step.parts.empty()) {
+      fixed[next]->ids = step.ids.data();
+      fixed[next]->id_count = static_cast<uint32_t>(step.ids.size());
+    } else if (!document.empty()) {
+      return "what follows the document, apart from it, is the same in all rows";
+    } else if (at != step.parts.end()) {
+      document = step.parts;
+      document_at = static_cast<size_t>(at - step.parts.begin());
+      next = 2;
+    } else if (query.empty()) {
+      query = step.parts;
+      next = 1;
+    } else {
+      return "query and instruction must stand in one text";
+    }
   }
-  document_at = place(0);
-  if (left.empty() || document_at == left[0].parts.size()) return "query and instruction must stand in one text";
-  document = left[0].parts;
-  left = left.subspan(1);
-  pair.suffix = fixed();
-  if (!left.empty()) return "what follows the document, apart from it, is the same in all rows";
   info.document_is_alone = document.size() == 1;
   info.hash = HashOf(document);
   for (const Part& part : document) info.query_is_joined |= Varies(part) && part.kind != RANKFEED_PART_DOCUMENT;
@@ -428,16 +404,12 @@ rankfeed_status RowTemplate::Init(const Model& of, const rankfeed_row_template& 
   std::span<Part> given;
   rankfeed_status status = CopyParts(row, &given, why);
   if (status != RANKFEED_OK) return status;
-  Compiler compiler(of, encoder, this);
+  Compiler compiler(of, encoder, this, why);
   status = compiler.Compile(given);
-  *why = compiler.why();
   if (status != RANKFEED_OK) return status;
   pair.struct_size = sizeof(pair);
   pair.row_template = static_cast<rankfeed_template*>(this);
-  if (const char* const rule = list ? nullptr : SetPair()) {
-    *why = {rule, row.part_count};
-    return RANKFEED_E_UNSUPPORTED;
-  }
+  if (const char* const rule = list ? nullptr : SetPair()) return Refuse(why, RANKFEED_E_UNSUPPORTED, rule, row.part_count);
   status = SetLimits(row, this);
   if (status != RANKFEED_OK) return status;
   if (list) {
@@ -448,17 +420,13 @@ rankfeed_status RowTemplate::Init(const Model& of, const rankfeed_row_template& 
   }
   info.pad_id = row.pad.size != 0 ? SpecialId(of, View(row.pad)) : -1;
   if (row.pad.size != 0 && info.pad_id < 0) {
-    *why = {"the vocabulary has no such padding token", row.part_count};
-    return RANKFEED_E_NOT_FOUND;
+    return Refuse(why, RANKFEED_E_NOT_FOUND, "the vocabulary has no such padding token", row.part_count);
   }
   info.literal_bytes = static_cast<uint32_t>(text.size());
   for (uint32_t i = 0; i < row.answer_count; ++i) {
     const int32_t id = compiler.FirstId(View(row.answers[i]), &status);
     if (status != RANKFEED_OK) return status;
-    if (id < 0) {
-      *why = {"an answer has no id", row.part_count};
-      return RANKFEED_E_NOT_FOUND;
-    }
+    if (id < 0) return Refuse(why, RANKFEED_E_NOT_FOUND, "an answer has no id", row.part_count);
     info.answers[info.answer_count++] = id;
   }
   magic = kTemplateMagic;
@@ -470,25 +438,19 @@ rankfeed_status RowTemplate::List(rankfeed_encoder& encoder, uint32_t flags, Rol
                                   rankfeed_encoding* io) const {
   const rankfeed_encode_options options = {sizeof(options), flags, {}};
   const encode::TextEncoder texts(encoder, options);
-  uint64_t count = 0;
+  size_t count = 0;
   const auto add = [&](std::span<const Step> section) -> rankfeed_status {
     for (const Step& step : section) {
-      const uint32_t room = count < io->capacity ? io->capacity - static_cast<uint32_t>(count) : 0;
       if (step.parts.empty()) {
-        if (step.ids.size() <= room) std::memcpy(io->input_ids + count, step.ids.data(), step.ids.size_bytes());
+        if (count + step.ids.size() <= io->capacity) std::memcpy(io->input_ids + count, step.ids.data(), step.ids.size_bytes());
         count += step.ids.size();
         continue;
       }
       TextWriter writer(work.data(), work.size());
       Write(step.parts, roles, &writer);
       if (!writer.ok() || writer.size() > encoder.limits.max_text_bytes) return RANKFEED_E_LIMIT;
-      rankfeed_encoding part = {};
-      part.struct_size = sizeof(part);
-      part.capacity = room;
-      part.input_ids = room != 0 ? io->input_ids + count : nullptr;
-      const rankfeed_status status = texts.EncodeText({work.data(), writer.size()}, &part);
+      const rankfeed_status status = AddIdsOf(texts, {work.data(), writer.size()}, {io->input_ids, io->capacity}, &count);
       if (status != RANKFEED_OK && status != RANKFEED_E_OUTPUT_SIZE) return status;
-      count += part.count;
     }
     return RANKFEED_OK;
   };

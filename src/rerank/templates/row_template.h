@@ -33,6 +33,16 @@ struct Part {
   std::string_view text;
 };
 
+// In the order of rankfeed_template_preset_name: templates of published rerankers.
+std::span<const rankfeed_row_template> Presets();
+
+inline std::string_view View(rankfeed_text text) {
+  return {text.data, text.size};
+}
+inline bool IsGood(rankfeed_text text) {
+  return text.data != nullptr || text.size == 0;
+}
+
 // Why a template is refused.
 struct Refusal {
   const char* rule = nullptr;
@@ -69,13 +79,9 @@ class TextWriter {
 };
 
 struct RowTemplate {
-  struct Sizes {
-    size_t text, parts, ids, steps;
-  };
-  // Counts what a template of these parts needs. False where 32 bits do not count it.
-  static bool SizesOf(const Model& model, const rankfeed_row_template& row, Sizes* out);
-  // Measures (layout over null) or carves; the object itself comes before them.
-  void CarveArrays(Layout& layout, const Sizes& sizes);
+  // Measures (layout over null) or carves what a template of these parts needs; the object itself comes before
+  // it. False where 32 bits do not count it.
+  bool Carve(const Model& model, const rankfeed_row_template& row, Layout& layout);
 
   rankfeed_status Init(const Model& of, const rankfeed_row_template& row, rankfeed_encoder& encoder,
                        Refusal* why);
