@@ -94,8 +94,8 @@ class LoadedCorpus {
   std::unique_ptr<rankfeed_loaded_corpus, void (*)(rankfeed_loaded_corpus*)> loaded_;
 };
 
-// The row template in a JSON document, whose format docs/batches.md describes, with this vocabulary, which must
-// outlive it. name: for messages.
+// This compiles the row template that a JSON document describes (docs/batches.md has its format) with a vocabulary,
+// which must outlive it. Messages call the document `name`. Errors: those of rankfeed_template_read and _init.
 inline Result<RowTemplate> ReadRowTemplate(const rankfeed_model* model, std::string_view json, const std::string& name) {
   rankfeed_builder_error error{};
   error.struct_size = sizeof(error);

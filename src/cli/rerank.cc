@@ -147,7 +147,7 @@ class Rerank {
     rankfeed_handoff_slot ticket;
   };
 
-  // What a call gives, and in *ms the time that it took.
+  // This returns what a call gives and adds the time that it took to *ms.
   template <class F>
   static auto Timed(double* ms, const F& f) {
     const Stopwatch watch;

@@ -27,15 +27,15 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
       });
 }
 
-// Whether a cluster begins with it, after anything but a Prepend character: by its class alone. Only
-// a charsmap reads clusters: without one, a consonant after a virama is read with no other.
+// This tells by its class alone whether c begins a cluster after anything but a Prepend character. Only a
+// charsmap reads clusters: without one, a consonant after a virama is read with no other.
 static bool IsOther(const Model& model, char32_t c) {
   const uint32_t is = model.props[c] & image::kGraphemeMask;
   return is == image::kGraphemeOther || is == image::kGraphemePrepend ||
          (is == image::kGraphemeConsonant && model.charsmap_units.empty());
 }
 
-// The same of all that it may be in front of the charsmap.
+// This tells the same of all that c may be in front of the charsmap.
 bool CharacterGroups::BeginsCluster(char32_t c) const {
   if (c > kLastSeparator && c < 0x7f) return true;  // and becomes such a one
   if (!IsOther(model_, c)) return false;

@@ -35,7 +35,7 @@ struct LookUpTables {
 
   const image::SegmentEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
   CacheLine* Line(uint64_t hash) const { return cache + (hash & cache_mask); }
-  // The same as long as that is empty, and where segments have one line only.
+  // This is the same line while that is empty, and where a segment has only one.
   CacheLine* OtherLine(uint64_t hash) const { return two_lines && !Line(hash)->empty() ? Line(hash >> 32) : Line(hash); }
 };
 

@@ -70,7 +70,7 @@ struct CharacterTables {
   uint8_t kinds[16] = {};           // by class: what runs take characters of it for
   uint8_t unstable = 0;             // bits of classes: NFC may change it
 
-  // Whether a piece may hold two of them.
+  // This tells whether a piece may hold the two in a row.
   bool MayHold(char32_t first, char32_t second) const {
     return image::Spanned(pairs, first, second) | ((uncut_lasts >> (first & 0x3f) & 1) != 0);  // without a branch
   }

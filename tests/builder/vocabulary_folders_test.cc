@@ -73,6 +73,8 @@ TEST(ReadVocabTxt, FilesBesideIt) {
   EXPECT_EQ(Encode(Json(kLines, "", beside), "hello<x>"), "2:0-0 5:0-5 12:5-8 3:0-0");
   beside.tokenizer_config = R"({"do_lower_case":false,"extra_special_tokens":["<y>"]})";
   EXPECT_NE(Encode(Json(kLines, "", beside), "hello<x>"), "2:0-0 5:0-5 12:5-8 3:0-0");
+  beside.tokenizer_config = R"({"do_lower_case":false,"additional_special_tokens":[]})";  // which is a list too
+  EXPECT_NE(Encode(Json(kLines, "", beside), "hello<x>"), "2:0-0 5:0-5 12:5-8 3:0-0");
   beside = {};
   beside.tokenizer_config = R"({"tokenizer_class":"DistilBertTokenizerFast","tokenize_chinese_chars":false})";
   EXPECT_EQ(Encode(Json(kLines, "", beside), "e中"), "2:0-0 1:0-2 3:0-0");

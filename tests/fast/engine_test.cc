@@ -54,9 +54,7 @@ TEST_P(WordEngine, OffsetsEqualThoseOfThePlainPath) {
     Encoding expected, encoding;
     ASSERT_FALSE(plain.Encode(text, options, &expected));
     ASSERT_FALSE(fast->Encode(text, options, &encoding));
-    ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
-    ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
-    ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(encoding, expected, text));
   }
   const RoadCounts roads = fast->Roads();
   const bool known = (model()->segment.config->rules & image::kNoOffsets) == 0;
@@ -87,9 +85,7 @@ TEST_P(WordEngine, OffsetsOfAPartEqualThoseOfThePlainPath) {
     Encoding expected, encoding;
     ASSERT_FALSE(plain.Encode(text, options, &expected));
     ASSERT_FALSE(fast->Encode(text, options, &encoding));
-    ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
-    ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
-    ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(encoding, expected, text));
     bytes += text.size();
   }
   for (uint32_t reason = 1; reason < RANKFEED_REASON_COUNT; ++reason) {
@@ -252,9 +248,7 @@ TEST_P(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
     ASSERT_FALSE(plain.Encode(text, options, &expected));
     ASSERT_EQ(Encode(fast, text, 0), expected.input_ids) << testing::PrintToString(text);
     ASSERT_FALSE(placed->Encode(text, options, &encoding));
-    ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
-    ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
-    ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(encoding, expected, text));
   }
   if (form().name == "RemBERT" || form().name == "DeBERTa of transformers 5, punctuation") {
     const uint64_t before = fast.Roads()[RANKFEED_REASON_NONE].texts;

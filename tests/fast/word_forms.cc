@@ -116,7 +116,7 @@ namespace {
 
 using Change = std::function<void(json&)>;
 
-// Of tokenizer.json, each the default vocabulary with a pipeline and what `change` does to the file.
+// These forms are tokenizer.json files: each has the default vocabulary, a pipeline, and what `change` makes of both.
 class Tokenizers {
  public:
   void Add(const std::string& name, const json& normalizer, const json& pre_tokenizer, const Change& change = {}) {
@@ -312,6 +312,12 @@ Encoder Make(const rankfeed_model* model, bool plain, uint32_t cache_bytes) {
   EXPECT_TRUE(encoder) << encoder.error().message;
   if (plain) encoder->get()->engine.reset();
   return std::move(*encoder);
+}
+
+void ExpectSame(const Encoding& encoding, const Encoding& expected, const std::string& text) {
+  ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
+  ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
+  ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
 }
 
 std::string Text(std::mt19937_64& random) {

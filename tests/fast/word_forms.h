@@ -94,6 +94,8 @@ class EachForm : public testing::TestWithParam<size_t> {
 std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint32_t flags);
 // plain: all texts take the general path, and offsets may be asked for.
 Encoder Make(const rankfeed_model* model, bool plain, uint32_t cache_bytes);
+// This asserts that a text has the ids and places that are expected.
+void ExpectSame(const Encoding& encoding, const Encoding& expected, const std::string& text);
 
 // Calls use() with the loops of every instruction set that this CPU can run in turn, forced for
 // encoders that are made meanwhile. Says once which sets were not run.

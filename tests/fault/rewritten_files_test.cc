@@ -332,7 +332,7 @@ TEST_P(RewrittenImage, EverySectionInOnePwrite) {
   for (size_t r = 0; r < regions.size(); ++r) {
     const Region& region = regions[r];
     for (const int fill : kFills) {
-      // With sanitizers, where a process costs much to fork, each section has one of the three in turn.
+      // Forking costs much with sanitizers, so each section takes one of the three there, in turn.
       if (kSanitized && fill != kFills[r % std::size(kFills)]) continue;
       const std::vector<char> change(region.end - region.begin, static_cast<char>(fill));
       const auto use = [&] {

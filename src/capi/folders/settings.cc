@@ -124,26 +124,29 @@ class Settings::Reader {
  private:
   enum class File { kConfig, kSpecialTokensMap };
 
-  // transformers 5.23.0, PreTrainedTokenizerBase._from_pretrained: additional_special_tokens of the configuration are
-  // extra_special_tokens where it has none; those of special_tokens_map.json are where neither file has the other list.
+  // This follows PreTrainedTokenizerBase._from_pretrained of transformers 5.23.0: additional_special_tokens of the
+  // configuration are its extra_special_tokens where it has none, and an empty list is one then; those of
+  // special_tokens_map.json are where neither file has a list yet.
   void ReadNames(const Json& root, File file) {
     std::vector<Token> additional;
+    bool has_additional = false;
     root.EachMember([&](std::string_view member, const Json& value) {
       const std::string key(member);
       if (key == "extra_special_tokens") {
         has_extra_ |= !value.is_object();
         if (value.is_array()) ReadList(value, true, file, &extra_);
-        if (value.is_object()) value.EachMember([&](std::string_view name, const Json& token) { ReadName(std::string(name), token, file); });
+        if (value.is_object()) {
+          value.EachMember([&](std::string_view name, const Json& token) { ReadName(std::string(name), token, file); });
+        }
       } else if (key == "additional_special_tokens") {
+        has_additional = true;
         if (value.is_array()) ReadList(value, file == File::kConfig, file, &additional);
       } else if (key.ends_with("_token")) {
         ReadName(key, value, file);
       }
     });
-    if (file == File::kConfig ? extra_.empty() : !has_extra_) {
-      has_extra_ |= file == File::kConfig && !additional.empty();
-      extra_ = std::move(additional);
-    }
+    if (file == File::kConfig ? extra_.empty() : !has_extra_) extra_ = std::move(additional);
+    has_extra_ |= file == File::kConfig && has_additional;
   }
 
   void ReadList(const Json& list, bool counts, File file, std::vector<Token>* tokens) {
@@ -164,8 +167,8 @@ class Settings::Reader {
     token.counted = is_known && (value.is_string() || file == File::kSpecialTokensMap);
   }
 
-  // Whether added_tokens.json's token is special: an object in tokenizer_config.json is compared as an object, and equals
-  // no text.
+  // This tells whether a token of added_tokens.json is special. An object in tokenizer_config.json counts for nothing:
+  // the reference compares it as an object, which equals no text.
   bool IsCounted(std::string_view content) const {
     const auto is = [content](const Token& token) { return token.counted && token.content == content; };
     return std::any_of(extra_.begin(), extra_.end(), is) ||
@@ -206,9 +209,9 @@ class Settings::Reader {
   Settings& settings_;
   std::map<std::string, Token>& named_;
   std::vector<std::string> others_;  // keys of named tokens that no class has
-  std::vector<Token> extra_;         // extra_special_tokens, and what stands for them
-  bool has_extra_ = false;           // a file has that list
-  size_t listed_ = 0;                        // tokens of added_tokens_decoder
+  std::vector<Token> extra_;         // extra_special_tokens, or the list that stands for it
+  bool has_extra_ = false;           // a file has such a list
+  size_t listed_ = 0;                // tokens of added_tokens_decoder
 };
 
 Settings::Settings(const std::string& name, const FilesBeside& beside, std::string_view preset)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// capi/folders/settings.h: what the files beside a vocabulary say, as transformers 5.24 reads them: the
+// capi/folders/settings.h: what the files beside a vocabulary say, as transformers 5.23.0 reads them: the
 // class, its settings, and the tokens that it adds.
 #pragma once
 

@@ -114,7 +114,7 @@ class Utf8Decoder {
   RANKFEED_GATHER CodePoints Decode(__m512i bytes, __m128i places, __mmask16 there) const {
     return DecodeWords(_mm512_permutexvar_epi8(Quads(places), bytes), there);
   }
-  // The same where the last character may end in the bytes that come next.
+  // This does the same where the last character may end in the bytes that come next.
   RANKFEED_GATHER CodePoints Decode(const __m512i (&bytes)[2], __m128i places, __mmask16 there) const {
     return DecodeWords(_mm512_permutex2var_epi8(bytes[0], Quads(places), bytes[1]), there);
   }
@@ -139,7 +139,7 @@ class Utf8Decoder {
 
 constexpr uint64_t Low(size_t count) { return count < 64 ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
 
-// 64 bytes of a text and two after them, as far as they are there.
+// This reads 64 bytes of a text and the two after them, as far as they are there.
 RANKFEED_GATHER inline void Read(const char* text, size_t left, __m512i (&bytes)[2]) {
   bytes[0] = _mm512_maskz_loadu_epi8(Low(left), text);
   bytes[1] = _mm512_maskz_loadu_epi8(left < 64 ? 0 : Low(std::min<size_t>(left - 64, 2)), text + 64);

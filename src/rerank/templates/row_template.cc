@@ -365,7 +365,7 @@ rankfeed_status RowTemplate::CopyParts(const rankfeed_row_template& row, std::sp
   return RANKFEED_OK;
 }
 
-// The steps of a row with one document. Null, or why they are none.
+// This sets the steps of a row with one document. It returns why they are none, or null.
 const char* RowTemplate::SetPair() {
   rankfeed_template_part* const fixed[] = {&pair.prefix, &pair.middle, &pair.suffix};
   for (rankfeed_template_part* const part : fixed) part->ids = ids.data();
