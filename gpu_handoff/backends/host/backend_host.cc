@@ -7,6 +7,10 @@
 // Errors are errno values. The default stream (null) is one more worker thread per device.
 #include "backends/host/backend_host.h"
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -321,10 +325,26 @@ HostStream* HostBackend::StreamOf(int32_t device, void* stream) {
 
 }  // namespace rankfeed::handoff
 
+namespace {
+
+// Never destroyed: streams may outlive static destructors. Not on the heap: this cannot fail.
+alignas(rankfeed::handoff::HostBackend) unsigned char process_backend[sizeof(rankfeed::handoff::HostBackend)];
+
+void MakeBackend() {
+  new (process_backend) rankfeed::handoff::HostBackend();
+}
+
+}  // namespace
+
 extern "C" const rankfeed_gpu_backend* rankfeed_handoff_host_backend(void) {
-  // Never destroyed: streams may outlive static destructors. Not on the heap: this cannot fail.
-  using rankfeed::handoff::HostBackend;
-  alignas(HostBackend) static unsigned char place[sizeof(HostBackend)];
-  static const auto* const backend = new (place) HostBackend();
-  return backend->table();
+  // A forked child gets a new one: a stream's thread may have held a lock of its parent's, and is not there to let it go.
+  static const bool is_made = [] {
+    MakeBackend();
+#ifndef _WIN32
+    (void)pthread_atfork(nullptr, nullptr, MakeBackend);
+#endif
+    return true;
+  }();
+  (void)is_made;
+  return std::launder(reinterpret_cast<rankfeed::handoff::HostBackend*>(process_backend))->table();
 }

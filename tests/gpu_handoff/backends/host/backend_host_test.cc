@@ -3,6 +3,7 @@
 #include "backends/host/backend_host.h"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -76,6 +77,42 @@ TEST_F(BackendHost, ProcessWideBackendIsOneObject) {
   EXPECT_EQ(rankfeed_handoff_device_count(nullptr, &count), RANKFEED_OK);
   EXPECT_EQ(count, 1);
 }
+
+#ifndef __SANITIZE_THREAD__  // which lets a child of several threads start none
+TEST(ProcessWideBackend, CopiesOfAForkedChildNeedNoThreadOfItsParent) {
+  const rankfeed_gpu_backend* const table = rankfeed_handoff_host_backend();
+  void* ctx = nullptr;
+  ASSERT_EQ(table->device_open(table->self, 0, &ctx), RANKFEED_GPU_OK);
+  const auto copy = [table, ctx](size_t count) {
+    const char from = 1;
+    char to = 0;
+    void* stream = nullptr;
+    if (table->stream_create(ctx, &stream) != RANKFEED_GPU_OK) return false;
+    for (size_t i = 0; i < count; ++i) (void)table->copy_async(ctx, &to, &from, 1, stream);
+    (void)table->stream_synchronize(ctx, stream);
+    table->stream_destroy(ctx, stream);
+    return to == from;
+  };
+  std::atomic<bool> over{false};
+  std::thread copying([&] {
+    while (!over) copy(1000);
+  });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      _exit(copy(1) ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "fork " << i;
+    if (status != 0) break;
+  }
+  over = true;
+  copying.join();
+  table->device_close(ctx);
+}
+#endif
 
 TEST_F(BackendHost, StreamsRunInOrderAndBesideTheCaller) {
   Block(stream);
