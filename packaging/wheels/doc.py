@@ -8,40 +8,46 @@ import pathlib
 import sys
 
 HEAD = """<!-- Made by scripts/wheels.sh --doc from what the last run of each wheel built and ran. -->
+# Portable wheels
+
+[install.md](install.md#wheels) says how they are made.
 
 | wheel | file | size | import and hashes of XQuAD |
 |---|---|---|---|"""
 TAIL = """
-An aarch64 wheel for Linux runs under qemu-user. The interpreter for musl, which neither Debian nor PyPI has, is compiled from Debian's
-sources of Python 3.13 and loaded by Debian's musl. Wheels for macOS are **built, not run**: no Mac is at hand, and nothing here runs its
-programs. `packaging/wheels/foreign.py` holds their files to the tag: the machine, the oldest system, no library but the system's own,
-nothing lacking but Python's functions; abi3audit holds those to the stable ABI.
+An aarch64 wheel for Linux runs under qemu-user. Interpreters that neither Debian nor PyPI has, for musl and without the
+GIL, are compiled from Debian's sources of Python; Debian's musl loads the former.
 
-macOS has base pages only: `pages="hugetlb"` is refused; the others open in private memory, which is made read-only before it is
-verified, and `"file"` maps the file. Images cannot be shared by descriptor there (`RANKFEED_PLACE_SHARED` is an error, ENOTSUP), and memory nodes are unknown.
+## macOS
+
+The wheels are **built, not run**: no Mac is at hand, and nothing here runs its programs. `packaging/wheels/foreign.py`
+holds their files to the tag: the machine, the oldest system, no library but the system's own, nothing lacking but
+Python's functions; abi3audit holds those to the stable ABI.
+
+There are base pages only: `pages="hugetlb"` is refused. Images cannot be shared by descriptor (`RANKFEED_PLACE_SHARED`
+is an error, ENOTSUP), and memory nodes are unknown.
 
 ## Windows
 
-No CPython for Windows can be had from Debian or PyPI, so the extension is **not imported**: it is built, and `packaging/wheels/foreign.py` and
-abi3audit hold it to the tag: nothing needed but Windows, its C library and `python3.dll`; nothing handed out but PyInit and nanobind's exceptions. What it is
-linked of, its archives as they are, runs under wine in a program (`packaging/wheels/check.cc`) that compiles the three vocabularies, maps
-the images, encodes XQuAD, makes pairs, opens a ring, and writes, locks, appends to, compacts and reads stores with names outside ASCII. Its
-images, ids, offsets and pairs have the hashes of the package that pip builds on Linux. Headers are those of CPython's source package, and the
-library to link against is made of the list in it (`PC/python3dll.c`).
+No CPython for Windows can be had from Debian or PyPI, so the extension is **not imported**.
+`packaging/wheels/foreign.py` and abi3audit hold it to the tag: nothing needed but Windows, its C library and
+`python3.dll`; nothing handed out but PyInit and nanobind's exceptions. Its archives run under wine in a program
+(`packaging/wheels/check.cc`) that compiles the three vocabularies, maps the images, encodes XQuAD, makes pairs, opens a
+ring, and writes, locks, appends to, compacts and reads stores with names outside ASCII. Images, ids, offsets and pairs
+have the hashes of the package that pip builds on Linux.
 
 * Base pages only, as on macOS. Paths are UTF-8.
-* A file that someone has mapped cannot be replaced. Images and stores are read to memory unless they are asked for in place; what the writer
-  of a store reads back it reads to memory too.
-* A store that is replaced gives up its lock just before the rename: a writer that opens the old one in that moment writes to nothing.
-* Replacing a file that someone has open for reading takes NTFS on Windows 10 or newer; wine 8 does not have that call, so that path
-  was **not run**.
+* A file that someone has mapped cannot be replaced. Replacing one that someone has open for reading takes NTFS on
+  Windows 10 or newer; wine 8 does not have that call, so that path was **not run**.
+* A store that is replaced gives up its lock just before the rename: a writer that opens the old one in that moment
+  writes to nothing.
 * `rankfeed.Ring` has the host's backend alone, and its memory is locked only as far as the working set allows.
 * The command line and the service are not built: they were not ported.
 
 ## Not built
 
 * CPython 3.10: its headers are in no suite of Debian from 12 on, nor is a package of PyPI known that has them.
-* free-threaded CPython on aarch64: Debian has no such interpreter there either, and building one takes its emulation."""
+* Free-threaded CPython on aarch64: building such an interpreter takes its emulation."""
 
 
 def row(results: pathlib.Path, name: str, before: list) -> str:
