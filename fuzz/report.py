@@ -6,6 +6,7 @@ tests/oracle/bulk_sp.py, bulk_forms.py and diff_bpe.py append. A release's repor
 import json
 import pathlib
 import sys
+import textwrap
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PARITY = ["encode_parity_hf", "encode_parity_sp"]
@@ -16,20 +17,19 @@ HEAD = """# What was fuzzed
 The summary of all runs before release 0.1.0, written by `fuzz/report.py`. [README.md](README.md) says what each target checks
 and how to run it.
 
-One execution is one comparison that could have failed: for the parity targets one text through the engine (plain
-and fast path) and the reference; for loaders one file; for `kernels` one text through one SIMD target; for
-`handoff_states`, `api_calls` and `shared_calls` one call; for `handed_back` one struct; for `pairs` one document; for
-`workspace` one text; for `roundtrip` one list of ids.
-"Per s" is per second of processor time. "Failed" runs ended before their time or with a finding; each
-finding of the list below has been fixed, and is a test.
+One execution is one comparison that could have failed: for the parity targets one text by both roads and by the reference;
+for loaders one file; for `kernels` one text through one SIMD target; for `handoff_states`, `api_calls` and `shared_calls` one
+call; for `handed_back` one struct; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids. "Per
+s" is per second of processor time. "Failed" runs ended before their time or with a finding; each finding of the list below
+has been fixed.
 """
 
 LOADING = """
 ## Cost of loading
 
-The dearest files that the targets met, in processor time and in heap held at once, against what SECURITY.md promises:
-1 s and 100 ns for each byte; 64 MiB, 8 bytes for each byte of the file and 2 for each byte of the image that came of
-it. A sanitizer's build may take 20 times the time and 4 times the memory. A file over a bound is a finding.
+The costliest files that the targets met, in processor time and in heap held at once, against what SECURITY.md promises: 1 s
+and 100 ns for each byte; 64 MiB, 8 bytes for each byte of the file and 2 for each byte of the image that came of it. A
+sanitizer's build may take 20 times the time and 4 times the memory. A file over a bound is a finding.
 
 """
 
@@ -44,8 +44,9 @@ few characters, "words" are real words put together anew, "stress" the classes o
 FORMS = """
 ## Against the tokenizers wheel, every published form
 
-By `tests/oracle/bulk_forms.py`: ids alone, ids with offsets in code points and in bytes, of generated texts in every form that
-transformers writes or rebuilds; a pair is one text in one form. "Pieces" of the XLM-R vocabulary: all, or the first ones.
+By `tests/oracle/bulk_forms.py`: ids alone, ids with offsets in code points and in bytes, of generated texts in every form
+that transformers writes or rebuilds; a pair is one text in one form. "Pieces" of the XLM-R vocabulary: all, or the first
+ones.
 
 """
 
@@ -60,16 +61,17 @@ texts of `bench/text_streams.py`; "sweep" every code point in six places, sixtee
 FAULTS = """
 ## Faults injected
 
-By `fuzz/run.py --faults`: {times} faults of {kinds} kinds (allocations, full disks, killed processes, lost devices and others), each
-answered with an error that names it, or by going on without, as the tests named say: {tests}.
+By `fuzz/run.py --faults`: {times} faults of {kinds} kinds (allocations, full disks, killed processes, lost devices and
+others), each answered with an error that names it, or by going on without, as the tests say:
+{tests}.
 """
 
 REWRITES = """
 ## Files written to and cut off after they were opened
 
-By `tests/fault/rewritten_files_test.cc` in its long run (`ctest --preset long -R rewritten_files_long`): random writes and truncations
-of an image or a store in use, each followed by calls. "Differing" are answers other than before, "signals" calls that ended the
-process. SECURITY.md promises none of either under a private copy, and no hang with any.
+By `tests/fault/rewritten_files_test.cc` in its long run (`ctest --preset long -R rewritten_files_long`): random writes and
+truncations of an image or a store in use, each followed by calls. "Differing" are answers other than before, "signals" calls
+that ended the process. SECURITY.md promises none of either under a private copy, and no hang with any.
 
 """
 
@@ -77,7 +79,7 @@ SCRATCH = """
 ## Memory that a text leaves behind
 
 By `fuzz/run.py --scratch` (`encoder_trim_test`): scratch that is resident after a text, and after `rankfeed_encoder_trim`.
-SECURITY.md promises at most 26 bytes for each byte of normalized text, 42 with offsets, and half a MiB that every encoder has.
+At most 26 bytes for each byte of normalized text are promised, 42 with offsets, and half a MiB that every encoder has.
 
 """
 
@@ -175,7 +177,7 @@ def report(results):
     if injected:
         latest = injected[-1]
         out.append(FAULTS.format(times=number(sum(latest["faults"].values())), kinds=len(latest["faults"]),
-                                 tests=", ".join(f"`{t}`" for t in latest["tests"])))
+                                 tests=textwrap.fill(", ".join(f"`{t}`" for t in latest["tests"]), 120)))
     rewritten = [e for e in entries if "rewrites" in e]
     if rewritten:
         opened = {}
