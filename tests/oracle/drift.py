@@ -15,6 +15,7 @@ import json
 import platform
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -147,7 +148,9 @@ def table(results, expected):
             lines.append(f"| {version}" + (f" (tokenizers {with_tokenizers})" if with_tokenizers else "")
                          + " | " + " | ".join(cells) + " |")
     lines.append("")
-    lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
+    for number, note in enumerate(notes, 1):
+        begin = f"{number}. "
+        lines.append(textwrap.fill(note, 120, initial_indent=begin, subsequent_indent=" " * len(begin), break_long_words=False, break_on_hyphens=False))
     return "\n".join(lines) + "\n"
 
 
@@ -156,8 +159,8 @@ HEAD = """# Drift: the engine against every version of its references
 Made by `scripts/drift.sh`; not written by hand. Each version was installed into a fresh environment and ran the same
 suites: a number is how many comparisons differ. Of SentencePiece both rules are run with every version; a version
 follows one of them, and what differs from the other one shows that the suites tell them apart. Every number but 0 is
-explained below and in `tests/oracle/drift.json`, and the run checks both: a difference that is not explained, one that is
-gone, another number fail it. Versions last seen: {seen}.
+explained below and in `tests/oracle/drift.json`; the run fails where a number is another one than is explained there.
+Versions last seen: {seen}.
 """
 RESULTS = ROOT / "build-drift" / "results.json"
 
