@@ -114,7 +114,10 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
     at = _mm512_mask_add_epi64(at, second, at, Set(kEntry));
     __mmask8 equal = _mm512_cmpeq_epi64_mask(Gather(table, at), part0);
     equal &= _mm512_cmpeq_epi64_mask(Gather(table + 1, at), Load(batch.parts[1] + i));
-    equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, at), Load(batch.parts[2] + i));
+    // Of a segment of fewer bytes than sixteen the third part is zero.
+    if (_mm512_test_epi64_mask(part0, Set(0x70)) != 0) {
+      equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, at), Load(batch.parts[2] + i));
+    }
     // Ids and infos lie as they do in the table, and ids point there.
     const __m512i id_and_info = Gather(table + 3, at);
     Found* const found = batch.found + i;

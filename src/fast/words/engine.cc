@@ -16,13 +16,6 @@ using fast::CacheLine;
 using fast::SegmentRun;
 using fast::Segments;
 
-namespace {
-
-// Stops the loop that writes ids: there are more than it copies, or none yet.
-constexpr image::PathInfo Stops(uint32_t count) { return {static_cast<uint8_t>(count), 0, 1}; }
-
-}  // namespace
-
 void Scratch::Carve(Layout& layout, const Model& model, uint32_t cache_bytes) {
   look_up.Carve(layout, cache_bytes);
   if (model.wordpiece()) speller.Carve(layout, model);
@@ -75,7 +68,7 @@ void Engine::SpellMisses(uint32_t count) {
   for (uint32_t k = 0; k < look_up_.miss_count(); ++k) {
     const uint16_t i = look_up_.misses()[k];
     const fast::SegmentKey& key = look_up_.keys()[i];
-    found[i] = {nullptr, 0, Stops(0)};
+    found[i] = {};
     if (key.size() > fast::SegmentKey::kMaxBytes || kMaxIds - ids.count < kMostOfOne) continue;
     const std::string_view bytes(reinterpret_cast<const char*>(key.part) + 1, key.size());
     const uint32_t first = ids.count;
@@ -91,11 +84,10 @@ void Engine::SpellMisses(uint32_t count) {
   for (const fast::MergeWord& word : std::span(scratch_.words, word_count)) {
     if (word.count > 255) continue;
     const bool keeps = word.count <= CacheLine::kMaxIds, covers_all = word.count == 1 && !word.gaps;
-    const auto size = static_cast<uint8_t>(word.count);
-    found[word.segment] = {scratch_.ids + word.begin, 0, Stops(size)};
-    if (!keeps) continue;
-    found[word.segment].info = {size, kHoldsAlways, covers_all ? kCoversAll : uint16_t{0}};
-    look_up_.inserts()[insert_count++] = word.segment;
+    const uint8_t holds = keeps ? kHoldsAlways : uint8_t{0};
+    const uint16_t bound = covers_all ? kCoversAll : uint16_t{0};
+    found[word.segment] = {scratch_.ids + word.begin, 0, {static_cast<uint8_t>(word.count), holds, bound}};
+    if (keeps) look_up_.inserts()[insert_count++] = word.segment;
   }
   look_up_.SetInserts(insert_count);
   for (const fast::Repeat& repeat : look_up_.repeats()) {
@@ -107,8 +99,6 @@ void Engine::SpellMisses(uint32_t count) {
 // path, and the segments before its end are gone from the queue.
 rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
   const Segments segments = queue_.segments();
-  const TokenSink& sink = call_.sink();
-  const bool places = sink.begin != nullptr || sink.end != nullptr;
   for (; !queue_.empty(); queue_.PopRun()) {
     SegmentRun& run = queue_.front();
     const uint32_t begin = queue_.begin(run), end = queue_.end(run);
@@ -119,10 +109,7 @@ rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
     if ((run.marks & SegmentRun::kBeginsStretch) != 0) call_.BeginStretch();
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
     if (run.reason == RANKFEED_REASON_NONE) {
-      const uint32_t to = rest ? count : end;
-      const rankfeed_status status =
-          places ? EmitSegments<true>(&run, segments, begin, to)
-                 : EmitSegments<false>(&run, segments, begin, to);
+      const rankfeed_status status = EmitSegments(&run, segments, begin, rest ? count : end);
       if (status != RANKFEED_OK) return status;
       const bool ends = !rest && (run.marks & SegmentRun::kEndsStretch) != 0;
       if (ends && call_.texts().refuse_special &&
@@ -145,45 +132,48 @@ rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
 }
 
 // Segments [begin, end) of the run.
-template <bool kPlaces>
 rankfeed_status Engine::EmitSegments(SegmentRun* run, const Segments& segments,
                                      uint32_t begin, uint32_t end) {
   const Found* const found = look_up_.found();
   TokenSink& sink = call_.sink();
+  const bool places = sink.begin != nullptr || sink.end != nullptr;
   for (uint32_t i = begin; i < end; ++i) {
     const uint64_t room = sink.capacity > sink.count ? sink.capacity - sink.count : 0;
     const auto fits = static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CacheLine::kMaxIds));
-    if (!kPlaces && fits != 0) {
+    if (!places && fits != 0) {
       int32_t* out = sink.ids + sink.count;
-      uint64_t sum = 0;
-      i = kernels_.emit(found, i, i + fits, &out, &sum);
+      const Found *from = found + i, *const stop = from + fits;
+      for (; from != stop && from->info.exact_below == kHoldsAlways; ++from) {
+        std::memcpy(out, from->ids, CacheLine::kMaxIds * sizeof(int32_t));
+        out += from->info.count;
+      }
+      i = static_cast<uint32_t>(from - found);
       sink.count = static_cast<uint32_t>(out - sink.ids);
       if (i == end) break;
     }
-    const rankfeed_status status = EmitSegment<kPlaces>(run, segments, i);
+    const rankfeed_status status = EmitSegment(run, segments, i, places);
     if (status != RANKFEED_OK || run->reason != RANKFEED_REASON_NONE) return status;
   }
   return RANKFEED_OK;
 }
 
 // A segment with offsets, or whose ids may not fit, or that was not spelled.
-template <bool kPlaces>
-rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, uint32_t i) {
+rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, uint32_t i, bool places) {
   const Found& found = look_up_.found()[i];
   const uint32_t stretch = call_.OffsetOf(run->stretch), offset = stretch + segments.begin(i);
   TokenSink& sink = call_.sink();
-  if (!kPlaces && found.ids != nullptr) {
+  if (!places && found.ids != nullptr) {
     for (uint32_t k = 0; k < found.info.count; ++k) sink.Push(static_cast<uint32_t>(found.ids[k]), 0, 0);
     return RANKFEED_OK;
   }
   const std::string_view bytes = segments.Bytes(run->stretch, i);
-  if (kPlaces && found.info.count == 1 && found.info.score_bound == kCoversAll) {
+  if (places && found.info.count == 1 && found.info.score_bound == kCoversAll) {
     Place place{offset, stretch + segments.ends[i]};
     if (trims_) place = TrimSpaces(bytes, place);
     sink.Push(static_cast<uint32_t>(found.ids[0]), place.begin, place.end);
     return RANKFEED_OK;
   }
-  if (kPlaces && merges_ != nullptr && found.ids != nullptr &&
+  if (places && merges_ != nullptr && found.ids != nullptr &&
       merges_->PlaceIds(bytes, {found.ids, found.info.count}, offset, &sink)) {
     return RANKFEED_OK;
   }

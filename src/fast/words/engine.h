@@ -32,7 +32,7 @@ namespace rankfeed::words {
 
 // In PathInfo::score_bound of a segment with one id: its token covers all bytes.
 inline constexpr uint16_t kCoversAll = 1;
-// This value says that ids hold always, as the ids of all segments do here (fast::KernelTable::emit).
+// This value says that ids hold always, as all do here, and that CacheLine::kMaxIds of them may be read.
 inline constexpr uint8_t kHoldsAlways = unigram::ExactnessRule::kAlways;
 
 struct Scratch {
@@ -71,12 +71,8 @@ class Engine {
 
   void SpellMisses(uint32_t count);
   rankfeed_status EmitBatch(uint32_t count, bool* left);
-  template <bool kPlaces>
-  rankfeed_status EmitSegments(fast::SegmentRun* run, const fast::Segments& segments,
-                               uint32_t begin, uint32_t end);
-  template <bool kPlaces>
-  rankfeed_status EmitSegment(fast::SegmentRun* run, const fast::Segments& segments,
-                              uint32_t i);
+  rankfeed_status EmitSegments(fast::SegmentRun* run, const fast::Segments& segments, uint32_t begin, uint32_t end);
+  rankfeed_status EmitSegment(fast::SegmentRun* run, const fast::Segments& segments, uint32_t i, bool places);
   bool AddToken(const fast::SegmentRun& run);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason);
 
