@@ -34,7 +34,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       rules_(model.segment.config->rules),
       signs_(model),
       looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
-  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model, kernels);
+  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model, kernels, classes.stop_bytes);
 }
 
 void SegmentScanner::Start(std::string_view text, bool prefixed) {
@@ -44,17 +44,6 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
   before_ = {};
   has_open_ = stopped_ = false;
   if (splits_.has_value()) scans_ = splits_->Start(text);
-}
-
-uint32_t SegmentScanner::NextSplits(const Segments& segments) {
-  size_t end;
-  const uint32_t count = splits_->Next(at_, kBlockBytes, segments, &end);
-  stopped_ = false;
-  for (; at_ < end; at_ += std::min<size_t>(kBlockBytes, end - at_)) {
-    const size_t size = std::min<size_t>(kBlockBytes, end - at_);
-    stopped_ |= kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
-  }
-  return count;
 }
 
 // This gives each byte the bit of the byte before it; before is the mask of the block before.

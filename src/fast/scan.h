@@ -77,11 +77,11 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
-    if (splits_.has_value()) return NextSplits(segments);
+    if (splits_.has_value()) return splits_->Next(at_, kBlockBytes, segments, &at_);
     return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
-  // Whether the last block holds a stop byte.
-  bool stopped() const { return stopped_; }
+  // Whether the last block holds a stop byte; of splits of a pattern, that which Start looked at last.
+  bool stopped() const { return splits_.has_value() ? splits_->stopped() : stopped_; }
 
  private:
   // Of the 64 bytes before, of which only the last counts: their classes, and empty words. Before
@@ -90,7 +90,6 @@ class SegmentScanner {
     uint64_t separator = uint64_t{1} << 63, common = 0, other = 0, empty = 0;
   };
 
-  uint32_t NextSplits(const Segments& segments);
   // kSigns: words may end beside signs. Apart, so that the loop that most pipelines take is not in
   // the way of another.
   template <bool kSigns>

@@ -22,6 +22,13 @@ uint64_t Ripple(uint64_t mask, uint64_t first, uint64_t* carry) {
   return sum;
 }
 
+uint32_t KnobsOf(const Model& model) {
+  for (const image::Step& step : model.pre_tokenizer) {
+    if (step.op == static_cast<uint32_t>(image::Op::kSplitPattern)) return step.arg0;
+  }
+  return 0;
+}
+
 constexpr uint64_t Bit(size_t at) { return uint64_t{1} << (at % 64); }
 
 }  // namespace
@@ -38,15 +45,16 @@ bool SplitBlocks::Knows(uint32_t knobs) {
          (knobs & split::kSpaces) != 0 && (prefix == split::kBlankPrefix || prefix == split::kSignPrefix);
 }
 
-SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs, uint32_t space_run)
+SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes)
     : model_(model),
       kernels_(kernels),
-      pattern_(model, knobs),
-      knobs_(knobs),
-      space_run_(space_run),
-      most_digits_((knobs & split::kDigitsMask) / split::kOneDigit) {
+      stop_bytes_(stop_bytes),
+      knobs_(KnobsOf(model)),
+      space_run_(model.segment.config->space_run),
+      most_digits_((knobs_ & split::kDigitsMask) / split::kOneDigit),
+      pattern_(model, knobs_) {
   using Tables = CharacterTables;
-  const bool marks = (knobs & split::kLettersMask) == split::kLettersAndMarks;
+  const bool marks = (knobs_ & split::kLettersMask) == split::kLettersAndMarks;
   for (const uint8_t letter : {split::kUpper, split::kLower, split::kLetter}) tables_.kinds[letter] = Tables::kALetter;
   if (marks) tables_.kinds[split::kMark] = Tables::kALetter;
   tables_.kinds[split::kDigit] = Tables::kADigit;
@@ -81,15 +89,37 @@ bool SplitBlocks::ArePlain(uint32_t first, uint32_t count) const {
   return true;
 }
 
-void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* begins) {
+void SplitBlocks::Begin(std::string_view text, size_t at, size_t stop) {
   text_ = text;
   at_ = at;
-  begins_ = begins;
-  const size_t size = stop - at;
-  words_ = (size + 63) / 64;
+  size_ = stop - at;
+  words_ = (size_ + 63) / 64;
   masks_[words_] = {};
   masks_[words_].spaces = ~uint64_t{0};
-  if (kernels_.classify_splits(text.data() + at, size, masks_)) AddBeyondAscii(size);
+  stopped_ = beyond_ascii_ = false;
+}
+
+void SplitBlocks::Classify(size_t k) {
+  const size_t words = k == 0 ? 1 : kTogether - k % kTogether;
+  const size_t size = std::min(64 * words, size_ - 64 * k);
+  stopped_ |= kernels_.classify_splits(text_.data() + at_ + 64 * k, size, stop_bytes_, masks_ + k);
+}
+
+const LeadMasks* SplitBlocks::ClassifyLeads(size_t k) {
+  const size_t at = at_ + 64 * k;
+  beyond_ascii_ = true;
+  const size_t size = std::min<size_t>(64, size_ - 64 * k);
+  kernels_.classify_leads(text_.data() + at, size, text_.size() - at, tables_, &leads_[k]);
+  return &leads_[k];
+}
+
+void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* begins) {
+  begins_ = begins;
+  if (at != at_ || stop != at_ + size_) {
+    Begin(text, at, stop);
+    for (size_t k = 0; k < words_; ++k) Look(k);
+  }
+  if (beyond_ascii_) AddBeyondAscii();
   if (space_run_ != 0) AddSpaceRuns();
   digits_ = 0;
   Carry carry;
@@ -105,9 +135,8 @@ void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* be
   masks_[last - 1].parts &= known;
   begins->split = LastOf(masks, last);
   for (size_t k = 0; k < last; ++k) {
-    masks[k].starts |= masks_[k].parts;
-    masks[k].stops = masks[k].starts;
-    masks[k].word_starts = 0;
+    const uint64_t starts = masks[k].starts | masks_[k].parts;
+    masks[k] = {starts, starts, 0};
   }
   masks[0].stops &= ~uint64_t{1};
   begins->part = LastOf(masks, last);
@@ -121,7 +150,7 @@ size_t SplitBlocks::LastOf(const BoundaryMasks* masks, size_t count) const {
 }
 
 // Puts characters outside ASCII into the masks: first bytes by their classes, then the others like those.
-void SplitBlocks::AddBeyondAscii(size_t size) {
+void SplitBlocks::AddBeyondAscii() {
   uint64_t ends_before = 0;  // of characters that end in the word after
   char32_t before = 0;       // the last character that may be cut from what is beside it
   for (size_t k = 0; k < words_; ++k) {
@@ -130,8 +159,7 @@ void SplitBlocks::AddBeyondAscii(size_t size) {
     if (m.beyond_ascii == 0) continue;
     const char* const word = text_.data() + at_ + 64 * k;
     const size_t left = text_.size() - at_ - 64 * k;
-    LeadMasks of;
-    kernels_.classify_leads(word, std::min<size_t>(64, size - 64 * k), left, tables_, &of);
+    LeadMasks& of = leads_[k];
     for (uint64_t fours = of.fours; fours != 0; fours &= fours - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(fours));
       uint32_t bytes;
@@ -176,7 +204,7 @@ void SplitBlocks::AddSpaceRuns() {
   }
 }
 
-uint64_t SplitBlocks::BeginsOf(size_t k, Carry* carry) {
+[[gnu::always_inline]] inline uint64_t SplitBlocks::BeginsOf(size_t k, Carry* carry) {
   SplitMasks& m = masks_[k];
   const uint64_t letters = m.letters, digits = m.digits, spaces = m.spaces & ~m.runs,
                  blanks = m.blanks & ~m.runs, others = ~(letters | digits | m.spaces);

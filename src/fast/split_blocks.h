@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/byte_set.h"
 #include "fast/segments.h"
 #include "image/model.h"
 #include "split/pattern.h"
@@ -35,14 +36,26 @@ class SplitBlocks {
   // Whether it finds the splits of a pattern.
   static bool Knows(uint32_t knobs);
 
-  // space_run: as image::SegmentConfig has it. All must stay.
-  SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs, uint32_t space_run);
+  // Of a model whose segments are those of its pattern. All must stay.
+  SplitBlocks(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes);
 
   const CharacterTables& tables() const { return tables_; }
+  const split::Pattern& pattern() const { return pattern_; }
+  bool knows_pattern() const { return Knows(knobs_); }
+
+  // Begins to look at text[at, stop), kMostBytes at most.
+  void Begin(std::string_view text, size_t at, size_t stop);
+  // Looks at the k-th 64 bytes of them, after those before. Returns what is not ASCII there, null if all is.
+  const LeadMasks* Look(size_t k) {
+    if (k < 2 || k % kTogether == 0) Classify(k);
+    return masks_[k].beyond_ascii == 0 ? nullptr : ClassifyLeads(k);
+  }
+  // Whether a stop byte is among those looked at.
+  bool stopped() const { return stopped_; }
 
   // Finds begins in text[at, stop), kMostBytes at most, where a split begins at `at`; where what comes
-  // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8.
-  // O(stop - at).
+  // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8. Looks
+  // at the bytes first, unless it is them that were looked at last. O(stop - at).
   void Find(std::string_view text, size_t at, size_t stop, Begins* begins);
 
  private:
@@ -51,8 +64,13 @@ class SplitBlocks {
     uint64_t letter = 0, other = 0, digit = 0, white = 0, blank = 0, line_end = 0, sign = 0, tail = 0;
   };
 
+  // 64 bytes each that one call classifies; the first is alone, as more of a text of many parts is not looked at.
+  static constexpr size_t kTogether = 16;
+
+  void Classify(size_t k);
+  const LeadMasks* ClassifyLeads(size_t k);
   bool ArePlain(uint32_t first, uint32_t count) const;
-  void AddBeyondAscii(size_t size);
+  void AddBeyondAscii();
   void AddSpaceRuns();
   uint64_t BeginsOf(size_t k, Carry* carry);
   void AddContractions(size_t k, uint64_t apostrophes);
@@ -63,15 +81,18 @@ class SplitBlocks {
 
   const Model& model_;
   const KernelTable& kernels_;
-  const split::Pattern pattern_;
+  const ByteSet stop_bytes_;
   const uint32_t knobs_, space_run_, most_digits_;
+  const split::Pattern pattern_;
   CharacterTables tables_;
   std::string_view text_;
   size_t at_ = 0;  // of the first word; places in masks count from here
-  size_t words_ = 0;
+  size_t size_ = 0, words_ = 0;
+  bool stopped_ = false, beyond_ascii_ = false;
   uint32_t digits_ = 0;  // of the group at the end of the word before
   Begins* begins_ = nullptr;
   SplitMasks masks_[kWords + 1];
+  LeadMasks leads_[kWords];
 };
 
 }  // namespace rankfeed::fast

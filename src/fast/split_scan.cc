@@ -9,31 +9,17 @@
 #include "normalize/unicode_forms.h"
 
 namespace rankfeed::fast {
-namespace {
-
-uint32_t KnobsOf(const Model& model) {
-  for (const image::Step& step : model.pre_tokenizer) {
-    if (step.op == static_cast<uint32_t>(image::Op::kSplitPattern)) return step.arg0;
-  }
-  return 0;
-}
-
-}  // namespace
-
-SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
+SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes)
     : model_(model),
       kernels_(kernels),
-      knobs_(KnobsOf(model)),
-      pattern_(model, knobs_),
       space_run_(model.segment.config->space_run),
-      composes_(!model.normalizer.empty()),
-      blocks_(model, kernels, knobs_, space_run_) {}
+      blocks_(model, kernels, stop_bytes) {}
 
 // Whether NFC leaves a character of the text alone.
 [[gnu::always_inline]] inline bool SplitScanner::IsStable(size_t at, const utf8::Decoded& c) const {
   if (!c.valid) return false;
   const uint8_t kind = model_.split_classes[c.code_point];
-  return !composes_ || (kind & split::kOrdered) == 0 ||
+  return (kind & blocks_.tables().unstable) == 0 ||
          ((kind & split::kCombining) != 0 && !Joins(at, c.code_point));
 }
 
@@ -49,19 +35,18 @@ bool SplitScanner::Start(std::string_view text) {
 }
 
 // How much of the text is surely valid and stable; fast, as most first bytes say all of their characters.
-size_t SplitScanner::StableWords(std::string_view text) const {
+size_t SplitScanner::StableWords(std::string_view text) {
   uint64_t rest = 0;  // bytes of characters that go on into the next word
   size_t stable = 0;
   for (size_t at = 0; at < text.size(); at += 64) {
+    const size_t k = at % SplitBlocks::kMostBytes / 64;
+    if (k == 0) blocks_.Begin(text, at, std::min(text.size(), at + SplitBlocks::kMostBytes));
+    const LeadMasks* const m = blocks_.Look(k);
     if (rest == 0) stable = at;
-    const size_t size = std::min<size_t>(64, text.size() - at);
-    if (rest == 0 && utf8::SkipAscii({text.data() + at, size}, 0) == size) continue;
-    LeadMasks m;
-    kernels_.classify_leads(text.data() + at, size, text.size() - at, blocks_.tables(), &m);
-    const uint64_t expected = rest | m.leads << 1 | m.threes << 2 | m.fours << 3;
-    if (m.inner != expected) return stable;
-    rest = m.leads >> 63 | m.threes >> 62 | m.fours >> 61;
-    for (uint64_t ask = m.unsure; ask != 0; ask &= ask - 1) {
+    if (m == nullptr && rest == 0) continue;
+    if (m == nullptr || m->inner != (rest | m->leads << 1 | m->threes << 2 | m->fours << 3)) return stable;
+    rest = m->leads >> 63 | m->threes >> 62 | m->fours >> 61;
+    for (uint64_t ask = m->unsure; ask != 0; ask &= ask - 1) {
       const size_t lead = at + static_cast<size_t>(std::countr_zero(ask));
       if (!IsStable(lead, utf8::DecodeInline(text, lead))) return stable;
     }
@@ -73,7 +58,7 @@ uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, s
   constexpr size_t kLeastBlock = 32;  // bytes; for fewer the masks are not worth it
   const size_t stop = std::min(text_.size(), at + bytes);
   uint32_t count = NextParts(&at, stop, segments);
-  if (at < stop && stop - at >= kLeastBlock && SplitBlocks::Knows(knobs_)) {
+  if (at < stop && stop - at >= kLeastBlock && blocks_.knows_pattern()) {
     count += NextBlock(&at, stop, segments.From(count));
   }
   // The masks leave these places to be decided one by one.
@@ -111,7 +96,7 @@ uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segmen
 // longest as fit, and one of two or more that are left; a single one is the next word's. White space
 // before a run ends with it, as a text does.
 size_t SplitScanner::SplitEnd(size_t at) const {
-  if (space_run_ == 0) return pattern_.End(text_, at);
+  if (space_run_ == 0) return blocks_.pattern().End(text_, at);
   size_t blanks = 0;
   while (blanks < space_run_ && at + blanks < text_.size() && text_[at + blanks] == ' ') ++blanks;
   if (blanks > 1) return at + blanks;
@@ -120,10 +105,10 @@ size_t SplitScanner::SplitEnd(size_t at) const {
     const uint8_t kind = model_.split_classes[c.code_point] & split::kClassBits;
     if (kind != split::kBlank && kind != split::kNewline && kind != split::kSpace) break;
     const bool run = text_[end] == ' ' && end + 1 < text_.size() && text_[end + 1] == ' ';
-    if (run) return pattern_.End({text_.data(), end}, at);
+    if (run) return blocks_.pattern().End({text_.data(), end}, at);
     end += c.size;
   }
-  return pattern_.End(text_, at);
+  return blocks_.pattern().End(text_, at);
 }
 
 // The end of the first part of a split's rest [at, end).

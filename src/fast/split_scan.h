@@ -14,20 +14,20 @@
 #include "fast/segments.h"
 #include "fast/split_blocks.h"
 #include "image/model.h"
-#include "split/pattern.h"
 
 namespace rankfeed::fast {
 
 class SplitScanner {
  public:
-  // Of a model whose segments are those of its pattern.
-  SplitScanner(const Model& model, const KernelTable& kernels);
+  SplitScanner(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes);
 
   // Begins a stretch. False if it has bytes that are no UTF-8, or what NFC may change: then there is
   // nothing to scan. O(bytes).
   bool Start(std::string_view text);
   // Where the first such byte or character is, if Start was false.
   size_t stable_bytes() const { return stable_; }
+  // Whether the last kMostBytes of the text, or all of a shorter one, hold a stop byte.
+  bool stopped() const { return blocks_.stopped(); }
 
   // Appends the segments that begin in the `bytes` after `at` to segments, one for each byte at most;
   // returns how many. *end: of the last one.
@@ -36,7 +36,7 @@ class SplitScanner {
  private:
   uint32_t NextParts(size_t* at, size_t stop, const Segments& segments);
   uint32_t NextBlock(size_t* at, size_t stop, const Segments& segments);
-  size_t StableWords(std::string_view text) const;
+  size_t StableWords(std::string_view text);
   size_t SplitEnd(size_t at) const;
   size_t PartEnd(size_t at, size_t end) const;
   // This tells whether a word may be cut beside a character that begins so.
@@ -47,10 +47,7 @@ class SplitScanner {
 
   const Model& model_;
   const KernelTable& kernels_;
-  const uint32_t knobs_;
-  const split::Pattern pattern_;
   const uint32_t space_run_;  // image::SegmentConfig
-  const bool composes_;       // NFC
   std::string_view text_;
   size_t stable_ = 0;
   size_t split_ = 0;  // end of the split that is being cut

@@ -128,8 +128,12 @@ std::vector<uint32_t> Expected(const Fake& fake, std::string_view text) {
 
 std::vector<uint32_t> Got(const Fake& fake, const KernelTable& kernels, std::string_view text, size_t bytes) {
   static std::vector<uint32_t> begins(SegmentScanner::kMaxSegments + 64), ends(begins.size());
-  SplitScanner scanner(fake.model, kernels);
+  ByteSet stop_bytes;
+  stop_bytes.Add('!');
+  SplitScanner scanner(fake.model, kernels, stop_bytes);
   EXPECT_TRUE(scanner.Start(text));
+  const std::string_view last = text.substr((text.size() - 1) / SplitBlocks::kMostBytes * SplitBlocks::kMostBytes);
+  EXPECT_EQ(scanner.stopped(), last.find('!') != last.npos);
   std::vector<uint32_t> all;
   for (size_t at = 0; at < text.size();) {
     size_t end;
@@ -219,7 +223,7 @@ TEST(SplitScan, EqualsThePatternAroundWords) {
 // Bytes of every kind: a text is stable as long as it is valid, without a normalizer.
 TEST(SplitScan, StableAsFarAsValid) {
   const Fake fake(*builder::ReadSplitPattern(Families()[0].regex), 0);
-  SplitScanner scanner(fake.model, *KernelsOf(ChosenIsa()));
+  SplitScanner scanner(fake.model, *KernelsOf(ChosenIsa()), ByteSet());
   std::mt19937 random(2);
   const char* const bytes[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xe0\x80\x80", "\xed\xa0\x80", "\xe4\xb8",
                                "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xd0", "\xf0\x9f\x98"};

@@ -39,9 +39,8 @@ struct KernelTable {
   // size on count as separators. Reads nothing past the text. Returns whether some byte is one of
   // the stop bytes.
   bool (*classify)(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks);
-  // The same for the masks of splits; bytes from size on count as spaces. Returns whether some byte is
-  // not ASCII.
-  bool (*classify_splits)(const char* text, size_t size, SplitMasks* masks);
+  // The same for the masks of splits; bytes from size on count as tabs.
+  bool (*classify_splits)(const char* text, size_t size, const ByteSet& stop_bytes, SplitMasks* masks);
   // Of text[0, size), 64 bytes at most, where bytes from size on are none. Reads nothing past the `left`
   // bytes of the text. What comes after 32 characters may be left out, where they are no UTF-8.
   void (*classify_leads)(const char* text, size_t size, size_t left, const CharacterTables& tables,

@@ -11,7 +11,7 @@ namespace rankfeed::fast {
 namespace HWY_NAMESPACE {
 
 bool Classify(const char*, size_t, const ByteClasses&, ClassMasks*);
-bool ClassifySplits(const char*, size_t, SplitMasks*);
+bool ClassifySplits(const char*, size_t, const ByteSet&, SplitMasks*);
 void ClassifyLeads(const char*, size_t, size_t, const CharacterTables&, LeadMasks*);
 uint64_t FindApart(const char*, size_t, uint64_t, const CharacterTables&, char32_t*);
 void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);

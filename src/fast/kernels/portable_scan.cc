@@ -48,6 +48,12 @@ HWY_INLINE V Has(Bytes d, const uint8_t (&low)[16], const uint8_t (&high)[16], V
 #endif
 }
 
+// Has gives bits by these: a byte is beyond ASCII (0x80), a letter (0x40, the later ones 0x20), a digit (0x10), a blank
+// (0x04), white space that is none (0x08), a newline (0x02), an apostrophe (0x01).
+constexpr LeadSet kSplitSets = {
+    {0xb4, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf1, 0xf0, 0xf8, 0xea, 0xc8, 0xc8, 0xca, 0xc0, 0xc0},
+    {0x0a, 0x00, 0x05, 0x10, 0x40, 0x20, 0x40, 0x20, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}};
+
 bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks) {
   const Bytes d;
   auto found = hn::Zero(d);
@@ -71,34 +77,29 @@ bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMa
   return !hn::AllFalse(d, hn::Ne(found, hn::Zero(d)));
 }
 
-bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
+bool ClassifySplits(const char* text, size_t size, const ByteSet& stop_bytes, SplitMasks* masks) {
   const Bytes d;
-  // Whether bytes are of [first, last].
-  const auto between = [d](auto v, uint8_t first, uint8_t last) HWY_ATTR {
-    const auto from_first = hn::Sub(v, hn::Set(d, first));
-    return hn::Eq(hn::Min(from_first, hn::Set(d, static_cast<uint8_t>(last - first))), from_first);
-  };
-  uint64_t beyond = 0;
+  const hn::RebindToSigned<Bytes> di;
+  auto found = hn::Zero(d);
   alignas(64) uint8_t tail[64];
   for (size_t at = 0; at < size; at += 64) {
     const uint8_t* const from = Block(text + at, size - at, '\t', tail);
     SplitMasks m = {};
     for (size_t i = 0; i < 64; i += hn::Lanes(d)) {
       const auto v = hn::LoadU(d, from + i);
-      const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i; };
-      const auto blank = hn::Eq(v, hn::Set(d, ' '));
-      put(&m.letters, between(hn::Or(v, hn::Set(d, 0x20)), 'a', 'z'));
-      put(&m.digits, between(v, '0', '9'));
-      put(&m.spaces, hn::Or(blank, between(v, '\t', '\r')));
-      put(&m.blanks, blank);
-      put(&m.newlines, hn::Or(hn::Eq(v, hn::Set(d, '\r')), hn::Eq(v, hn::Set(d, '\n'))));
-      put(&m.apostrophes, hn::Eq(v, hn::Set(d, '\'')));
-      put(&m.beyond_ascii, between(v, 0x80, 0xff));
+      found = hn::Or(found, Has(d, stop_bytes.low, stop_bytes.high, v));
+      auto sets = Has(d, kSplitSets.low, kSplitSets.high, v);
+      // From the highest bit on: that is the sign, and to test it takes no constant, which GCC 12 makes anew each time.
+      const auto put = [&](auto*... of) HWY_ATTR {
+        ((*of |= MaskBits(d, hn::RebindMask(d, hn::Lt(hn::BitCast(di, sets), hn::Zero(di)))) << i,
+          sets = hn::Add(sets, sets)), ...);
+      };
+      put(&m.beyond_ascii, &m.letters, &m.letters, &m.digits, &m.spaces, &m.blanks, &m.newlines, &m.apostrophes);
     }
-    beyond |= m.beyond_ascii;
+    m.spaces |= m.blanks;
     masks[at / 64] = m;
   }
-  return beyond != 0;
+  return !hn::AllFalse(d, hn::Ne(found, hn::Zero(d)));
 }
 
 void ClassifyLeads(const char* text, size_t size, size_t left, const CharacterTables& tables,
