@@ -219,7 +219,23 @@ TEST(VocabJson, Refusals) {
   has(FromMerges(gpt2, good + "he"), (merges + "must be two pieces").c_str());
   has(FromMerges(gpt2, good + "hello hello"), (merges + "names \"hellohello\", which is no piece of vocab.json").c_str());
   has(FromMerges(gpt2, good + "\xc4 w"), (merges + "is not UTF-8").c_str());
+  has(FromMerges(gpt2, good + "h e\r"), (merges + "names \"e\r\", which is no piece of vocab.json").c_str());
   has(FromMerges(gpt2, "h e\r\nl l\r\n"), R"("merges":["h e","l l"])");
+}
+
+// tokenizers refuses a line that was cut inside, and has no means to see that lines are missing: pieces that no
+// merge makes are allowed.
+TEST(VocabJson, MergesThatWereCutOff) {
+  const std::string gpt2 = R"({"tokenizer_class":"GPT2Tokenizer"})", whole = kMerges;
+  EXPECT_EQ(Encode(FromMerges(gpt2, whole.substr(0, whole.size() - 1)), "hello"), std::to_string(kFirst + 259) + ":0-5");
+  EXPECT_EQ(Encode(FromMerges(gpt2, whole.substr(0, whole.find("h e"))), "he"), Bytes("he", 0));
+  EXPECT_EQ(Encode(FromMerges(gpt2, ""), "he"), Bytes("he", 0));
+  for (size_t size = whole.find("h e"); size < whole.size(); ++size) {
+    const size_t begin = whole.rfind('\n', size - 1) + 1;
+    const std::string line = whole.substr(begin, size - begin);
+    const bool complete = line.empty() || whole[size] == '\n';
+    EXPECT_EQ(FromMerges(gpt2, whole.substr(0, size)).starts_with("{"), complete) << size << line;
+  }
 }
 
 TEST(VocabJson, PlacesInWhatWasMadeOfFilesAreNotSaid) {

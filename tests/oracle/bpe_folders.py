@@ -44,7 +44,7 @@ SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 class Folder:
     """Writes one at random."""
 
-    def __init__(self, rng, path):
+    def __init__(self, rng, path, cuts):
         self.rng, self.path = rng, Path(path)
         self.kind = rng.choice(list(CLASSES))
         self.other = False
@@ -54,8 +54,10 @@ class Folder:
         if self.kind == "gpt2" or self.chance(.3):
             self.files["vocab.json"]["<|endoftext|>"] = self.size
         end = "\r\n" if self.chance(.2) else "\n"
-        with open(self.path / "merges.txt", "w", encoding="utf-8", newline="") as file:
-            file.write("".join(line + end for line in (["#version: 0.2"] if self.chance(.8) else []) + MERGES))
+        merges = "".join(line + end for line in (["#version: 0.2"] if self.chance(.8) else []) + MERGES).encode()
+        if cuts.random() < .15:  # cut off anywhere
+            merges = merges[:cuts.randrange(len(merges) + 1)]
+        (self.path / "merges.txt").write_bytes(merges)
         self.beside()
         for name, value in self.files.items():
             (self.path / name).write_text(json.dumps(value, ensure_ascii=self.chance(.5)), encoding="utf-8")
@@ -147,10 +149,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     logging.set_verbosity_error()
-    rng, report, refused = random.Random(args.seed), E.Report(limit=3), 0
+    rng, cuts, report, refused = random.Random(args.seed), random.Random(args.seed), E.Report(limit=3), 0
     for number in range(args.count):
         with tempfile.TemporaryDirectory() as path:
-            folder = Folder(rng, path)
+            folder = Folder(rng, path, cuts)
             name = f"folder {number} of seed {args.seed}: {folder.files.get('config.json')} {folder.config}"
             try:
                 backend = None if folder.other else AutoTokenizer.from_pretrained(path).backend_tokenizer

@@ -95,14 +95,15 @@ void CheckBytes(std::string_view text, const std::string& name, const char* what
   }
 }
 
-// Calls f with each line of the text and its number.
+// Calls f with each line of the text and its number. A carriage return before a line feed is no part of a line; at the
+// end of the text it is one, as for tokenizers.
 template <class F>
 void EachLine(std::string_view text, const F& f) {
   size_t number = 0;
   for (size_t at = 0, end; at < text.size(); at = end + 1) {
     end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.ends_with('\r') && end != text.size()) line.remove_suffix(1);
     f(line, ++number);
   }
 }
