@@ -51,7 +51,7 @@ enum {
   RANKFEED_E_SPECIAL_IN_TEXT = 102, /* literal special token in a text, and the caller forbade it */
   RANKFEED_E_TRUNCATION = 103,    /* row cannot be cut to max_length by the chosen strategy */
   RANKFEED_E_TOO_LONG = 104,      /* row longer than max_length and truncation is off */
-  RANKFEED_E_NOT_FOUND = 105      /* no such document in the corpus store */
+  RANKFEED_E_NOT_FOUND = 105      /* no such document, name or token */
 };
 
 /* Optional companion of a failed call, owned by the caller. Set struct_size before the call;

@@ -41,7 +41,7 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_SPECIAL_IN_TEXT, "RANKFEED_E_SPECIAL_IN_TEXT", "text holds a literal special token"},
     {RANKFEED_E_TRUNCATION, "RANKFEED_E_TRUNCATION", "row cannot be cut to max_length by this strategy"},
     {RANKFEED_E_TOO_LONG, "RANKFEED_E_TOO_LONG", "row is longer than max_length and truncation is off"},
-    {RANKFEED_E_NOT_FOUND, "RANKFEED_E_NOT_FOUND", "no such document in the corpus store"},
+    {RANKFEED_E_NOT_FOUND, "RANKFEED_E_NOT_FOUND", "no such document, name or token"},
 };
 
 const Entry* Find(rankfeed_status status) {

@@ -65,6 +65,8 @@ TEST(StatusCodes, EveryCodeHasItsNameAndASentence) {
     const std::string message = rankfeed_status_message(code);
     EXPECT_GT(message.size(), 1u) << name;
   }
+  // Documents, presets, tokens and modes that are not there.
+  EXPECT_STREQ(rankfeed_status_message(RANKFEED_E_NOT_FOUND), "no such document, name or token");
 }
 
 TEST(StatusCodes, AnyOtherNumberIsAnsweredToo) {
