@@ -53,6 +53,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 
 #include "corpus.h"
 #include "image/model.h"
@@ -224,6 +225,17 @@ struct Options {
   static bool Has(const std::string& list, const std::string& name) {
     return list.empty() || list.find("," + name + ",") != std::string::npos;
   }
+  // Ends the program where --rows names a row that is none of these.
+  void CheckRows(const std::vector<std::string>& known) const {
+    std::istringstream names(rows.empty() ? rows : rows.substr(1));
+    for (std::string name; std::getline(names, name, ',');) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      std::fprintf(stderr, "bench_ratios: there is no row \"%s\"; there are", name.c_str());
+      for (const std::string& other : known) std::fprintf(stderr, "%s %s", &other == known.data() ? "" : ",", other.c_str());
+      std::fprintf(stderr, "\n");
+      std::exit(2);
+    }
+  }
 
  private:
   static constexpr const char* kUsage = "usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...] [--engines NAME,...]";
@@ -319,7 +331,7 @@ struct Words {
   Rankfeed fresh, repeated, offsets;
 };
 
-void TimeWords(const Options& options, nlohmann::ordered_json* report) {
+void TimeWords(const std::vector<Corpus>& corpora, const Options& options, nlohmann::ordered_json* report) {
   std::vector<std::unique_ptr<Words>> all;
   for (const auto& [name, file] : {std::pair("xlmr", "xlmr.tokenizer.json"), std::pair("uncased", "wordpiece/bert-base-uncased/tokenizer.json"),
                                    std::pair("cased", "wordpiece/bert-base-cased/tokenizer.json"),
@@ -328,7 +340,7 @@ void TimeWords(const Options& options, nlohmann::ordered_json* report) {
     if (std::ifstream(SharedFile(file))) all.push_back(std::make_unique<Words>(name, file));
   }
   std::vector<int32_t> ids(kMaxTextBytes);
-  for (const Corpus& corpus : {LoadXquad("en"), LoadXquad("zh"), LoadXquad("all"), LoadCode()}) {
+  for (const Corpus& corpus : corpora) {
     const Texts& texts = corpus.passages;
     if (!Options::Has(options.rows, "words_" + corpus.name) || texts.empty()) continue;
     std::map<std::string, std::vector<double>> ns;
@@ -359,13 +371,10 @@ void TimeWords(const Options& options, nlohmann::ordered_json* report) {
 int Main(int argc, char** argv) {
   const Options options(argc, argv);
   ForceIsa();
-  const Corpus english = LoadXquad("en");
-  if (english.passages.empty() || !std::ifstream(SharedFile("xlmr.model"))) Die("not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA");
-  Engines engines;
-  std::vector<int32_t> ids(kMaxTextBytes);
-  const Corpus all = LoadXquad("all"), thai = LoadXquad("th"), chinese = LoadXquad("zh"), many = LoadManyLanguages(),
+  const Corpus english = LoadXquad("en"), all = LoadXquad("all"), thai = LoadXquad("th"), chinese = LoadXquad("zh"), many = LoadManyLanguages(),
                documentation = LoadEnglish();
-  const Texts documents = Documents(english.passages, engines.Named("rankfeed_sp"), ids.data());
+  const std::vector<Corpus> words = {english, chinese, all, LoadCode()};
+  Texts documents;  // of English, made below
   const auto warm = [](const Engine& e, const Texts& t, int32_t* out) { return Single(e, t, true, out); };
   const auto cold = [](const Engine& e, const Texts& t, int32_t* out) { return Single(e, t, false, out); };
   const size_t rounds = options.rounds;
@@ -382,6 +391,14 @@ int Main(int argc, char** argv) {
       {"zh_cold", "Chinese, cold", &chinese.passages, Cold, rounds},
       {"document_cold", "p50 of one 512-token English document, cold", &documents, cold, rounds},
       {"document_warm", "p50 of one 512-token English document, warm", &documents, warm, rounds}};
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.push_back(row.name);
+  for (const Corpus& corpus : words) names.push_back("words_" + corpus.name);
+  options.CheckRows(names);
+  if (english.passages.empty() || !std::ifstream(SharedFile("xlmr.model"))) Die("not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA");
+  Engines engines;
+  std::vector<int32_t> ids(kMaxTextBytes);
+  documents = Documents(english.passages, engines.Named("rankfeed_sp"), ids.data());
   std::erase_if(rows, [&](const Row& r) { return !Options::Has(options.rows, r.name); });
   for (const Row& row : rows) engines.CheckIds(*row.texts, row.name);
 
@@ -395,7 +412,7 @@ int Main(int argc, char** argv) {
     report["rows"].push_back({{"name", row.name}, {"what", row.what}, {"not_run", row.without_texts}});
     std::printf("%s\n  not run: %s\n", row.what.c_str(), row.without_texts.c_str());
   }
-  TimeWords(options, &report);
+  TimeWords(words, options, &report);
   if (!options.json_file.empty()) std::ofstream(options.json_file) << report.dump(1) << "\n";
   return 0;
 }
