@@ -106,7 +106,7 @@ Result<ModelFacts> ReadModelFacts(const std::string& path) {
 }
 
 Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_info& model,
-                     const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
+                    const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
   const rankfeed_model_info vocabulary = Info(opened);
   // One id more is common: <mask>, which no text spells by accident.
   const uint32_t ids = vocabulary.id_count, rows = model.vocab_size;
