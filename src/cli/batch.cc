@@ -14,7 +14,6 @@
 #include "cli/cli.h"
 #include "cli/documents.h"
 #include "cli/npz.h"
-#include "cli/row_template.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.h"

@@ -18,7 +18,6 @@
 
 #include "cli/cli.h"
 #include "cli/corpus_shards.h"
-#include "cli/row_template.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "parallel/cpus.h"
@@ -76,6 +75,16 @@ WriterPtr OpenWriter(const std::string& path, const rankfeed_model* model,
 // One thread's encoder, made again when a longer text comes.
 class Tokenizer {
  public:
+  // This returns the text that is tokenized for a document; it lives until the next call. row: null without one.
+  const std::string& TextOf(const RowTemplate* row, const std::string& document) {
+    if (row == nullptr) return document;
+    joined_.resize(document.size() + row->info().literal_bytes);
+    size_t size = 0;
+    receipt::CheckStatus(rankfeed_template_document(row->get(), {}, {}, Text(document), joined_.data(), joined_.size(),
+                                                    &size, nullptr), "document");
+    joined_.resize(size);
+    return joined_;
+  }
   Error Encode(const rankfeed_model* model, const std::string& text, uint32_t flags, bool offsets,
                Encoding* out) {
     if (!encoder_ || text.size() > max_bytes_) {
@@ -101,6 +110,7 @@ class Tokenizer {
  private:
   size_t max_bytes_ = 64 << 10;
   std::optional<Encoder> encoder_;
+  std::string joined_;
 };
 
 struct BuildCommand {
@@ -152,9 +162,8 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
     Tokenizer& tokenizer = tokenizers.local();
     chunk->encodings.resize(chunk->texts.size());
     for (size_t i = 0; i < chunk->texts.size(); ++i) {
-      const std::string joined = row != nullptr ? DocumentText(*row, chunk->texts[i]) : std::string();
-      if (const Error error = tokenizer.Encode(model, row != nullptr ? joined : chunk->texts[i], encode_flags, offsets,
-                                               &chunk->encodings[i])) {
+      const std::string& text = tokenizer.TextOf(row, chunk->texts[i]);
+      if (const Error error = tokenizer.Encode(model, text, encode_flags, offsets, &chunk->encodings[i])) {
         throw Failure(fmt::format("{}:{}: {}", c.docs, chunk->lines[i], error.message));
       }
     }

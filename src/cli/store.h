@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// cli/store.h: a corpus as the commands open it: a store, or the stores that a manifest names.
+// cli/store.h: a corpus as the commands open it: a store, or the stores that a manifest names; and the row template
+// that its documents are for.
 #pragma once
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "cli/cli.h"
+#include "platform/files/file_calls.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus.h"
+#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 
@@ -29,5 +34,15 @@ class Store {
   LoadedCorpus corpus_;
   rankfeed_corpus_info info_;
 };
+
+// This loads what --template names: a preset, or the template in a file whose name ends in .json. Throws Failure.
+inline RowTemplate LoadRowTemplate(const rankfeed_model* model, const std::string& name) {
+  if (!name.ends_with(".json")) return receipt::Take(RowTemplate::Preset(model, name));
+  files::CheckReadable(name, files::ReadAs::kWhole);
+  std::ifstream in(name, std::ios::binary);
+  const std::string json(std::istreambuf_iterator<char>(in), {});
+  if (!in) throw Failure(name + ": cannot be read");
+  return receipt::Take(ReadRowTemplate(model, json, name));
+}
 
 }  // namespace rankfeed::cli

@@ -83,23 +83,6 @@ rankfeed_status TokenStore::EncodeText(rankfeed_text text, uint32_t flags, const
   return status;
 }
 
-// These texts are tokenized together with the documents of this request.
-rankfeed_status TokenStore::SetBeside(const rankfeed_source& query, const rankfeed_template& row,
-                                      const templates::Roles& roles) {
-  if (sizes_.workers == 0) return RANKFEED_OK;  // documents are ids
-  needs_text_ = row.info.query_is_joined != 0;
-  if (row.info.max_documents != 0) return RANKFEED_E_UNSUPPORTED;  // its rows come whole
-  if (needs_text_ && query.ids != nullptr) return RANKFEED_E_UNSUPPORTED;
-  const size_t most = sizes_.max_text_bytes;
-  templates::TextWriter before(beside_, most), after(beside_ + most, most);
-  row.Write(row.before_document(), roles, &before);
-  row.Write(row.after_document(), roles, &after);
-  if (!before.ok() || !after.ok()) return RANKFEED_E_LIMIT;
-  before_ = {beside_, before.size()};
-  after_ = {beside_ + most, after.size()};
-  return RANKFEED_OK;
-}
-
 rankfeed_text TokenStore::Joined(rankfeed_text document, char* to) const {
   if (!AloneIsJoined()) return document;
   char* at = to;
@@ -118,15 +101,20 @@ rankfeed_status TokenStore::SetQuery(const rankfeed_source& query, const rankfee
   needs_text_ = false;
   if (!SourceIsGood(query)) return RANKFEED_E_ARGUMENT;
   rankfeed_text text = query.text;
-  if (row != nullptr) {
+  if (row != nullptr && sizes_.workers != 0) {  // without workers, all texts are ids
+    needs_text_ = row->info.query_is_joined != 0;
+    if (row->info.max_documents != 0) return RANKFEED_E_UNSUPPORTED;  // its rows come whole
+    if (needs_text_ && query.ids != nullptr) return RANKFEED_E_UNSUPPORTED;
     const templates::Roles roles = row->Of(query.text, instruction);
-    if (const rankfeed_status status = SetBeside(query, *row, roles)) return status;
-    if (query.ids == nullptr && sizes_.workers != 0) {
-      templates::TextWriter writer(workers_[0].text, sizes_.max_text_bytes);
-      row->Write(row->query, roles, &writer);
-      if (!writer.ok()) return RANKFEED_E_LIMIT;
-      text = {workers_[0].text, writer.size()};
-    }
+    const size_t most = sizes_.max_text_bytes;
+    templates::TextWriter writer(workers_[0].text, most), before(beside_, most), after(beside_ + most, most);
+    if (query.ids == nullptr) row->Write(row->query, roles, &writer);
+    row->Write(row->before_document(), roles, &before);
+    row->Write(row->after_document(), roles, &after);
+    if (!writer.ok() || !before.ok() || !after.ok()) return RANKFEED_E_LIMIT;
+    text = {workers_[0].text, writer.size()};
+    before_ = {beside_, before.size()};
+    after_ = {beside_ + most, after.size()};
   }
   if (query.ids != nullptr) {
     *out = ViewOfIds(query);

@@ -108,8 +108,6 @@ class TokenStore {
   void Tokenize(const Job& job, size_t begin, size_t end, uint32_t worker);
 
  private:
-  rankfeed_status SetBeside(const rankfeed_source& query, const rankfeed_template& row,
-                            const templates::Roles& roles);
   // The document with what is beside it, at `to` unless there is nothing.
   rankfeed_text Joined(rankfeed_text document, char* to) const;
   bool AloneIsJoined() const { return before_.size() + after_.size() != 0; }

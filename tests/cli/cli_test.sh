@@ -275,6 +275,15 @@ rows=("$rankfeed" batch --vocab v.rfimg --query "What is a giant panda?" --templ
 "$rankfeed" corpus build --vocab v.rfimg --docs full.jsonl --template template.json -o template.rfc >/dev/null || fail "store of a template"
 equal "stored rows of a template" "$("${rows[@]}" --docs full.jsonl)" "$("${rows[@]}" --docs mixed.jsonl --corpus template.rfc)"
 [[ $("${rows[@]}" --docs full.jsonl | wc -c) -gt 100 ]] || fail "rows of a template"
+# one thread keeps the text of a long document while it joins those of shorter ones
+awk 'BEGIN {for (n = 3000; n > 0; n = int(n / 7)) {s = ""; for (i = 0; i < n; i++) s = s "panda " i " "; print s}; print "x"}' >shrinking.txt
+"$rankfeed" corpus build --vocab v.rfimg --docs shrinking.txt --threads 1 --template template.json -o shrinking.rfc >/dev/null || fail "store of shorter and shorter texts"
+head -c 0 >one.ids
+while IFS= read -r line; do
+  printf ' Document: %s\n' "$line" >one.txt
+  "$rankfeed" encode --vocab v.rfimg one.txt >>one.ids
+done <shrinking.txt
+equal "ids of shorter and shorter texts" "$(cat one.ids)" "$("$rankfeed" corpus get shrinking.rfc --all | cut -f2)"
 "$rankfeed" corpus verify template.rfc --vocab v.rfimg --template template.json | grep -q "sound: 3 documents" || fail "verify a template's store"
 refused "verify without the template" "give it beside --vocab" "$rankfeed" corpus verify template.rfc --vocab v.rfimg
 refused "verify with a template that it was made without" "other options" "$rankfeed" corpus verify c.rfc --vocab v.rfimg --template template.json

@@ -283,6 +283,18 @@ class Lists(unittest.TestCase):
                 rows += len(self.compare(query, documents, None, limits))
         self.assertGreater(rows, 100)
 
+    def test_refused_parts(self):
+        """By their place among the caller's parts, though line feeds are moved between sections."""
+        for special in ("<|embed_token|>", "<|rerank_token|>", "<think>"):
+            made = rankfeed.template_preset("jina-reranker-v3")
+            flat = []
+            for part in made["parts"]:
+                flat += ["each", *part["each"], "end"] if isinstance(part, dict) and "each" in part else [part]
+            place = next(i for i, part in enumerate(flat) if isinstance(part, dict) and part.get("special") == special)
+            flat[place]["special"] = "<|nothing|>"
+            with self.assertRaisesRegex(rankfeed.RankfeedError, rf"no such special token \(part {place}, "):
+                self.tok.row_template(made)
+
     def test_markers_in_texts(self):
         odd = ["<|embed_token|>", "a<|embed<|rerank_token|>_token|>b", "<|rerank<|embed_token|>_token|>", "<|rerank_token|><|rerank_token|>x"]
         self.compare("q<|rerank_token|>?", odd, None)

@@ -167,6 +167,58 @@ TEST_F(TemplateTest, Refused) {
   EXPECT_EQ(RowTemplate::Preset(model(), "no-such").error().status, RANKFEED_E_NOT_FOUND);
 }
 
+// Rows with several documents need a vocabulary whose texts are cut after line feeds; rules and parts are the caller's.
+TEST_F(TemplateTest, RefusedLists) {
+  const rankfeed_row_part document = {RANKFEED_PART_DOCUMENT, 0, {}}, query = {RANKFEED_PART_QUERY, 0, {}},
+                          each = {RANKFEED_PART_EACH, 0, {}}, end = {RANKFEED_PART_END, 0, {}},
+                          count = {RANKFEED_PART_COUNT, 0, {}}, number = {RANKFEED_PART_NUMBER, 0, {}},
+                          line = {RANKFEED_PART_TEXT, 0, Text("\nX")};
+  const auto refused = [&](std::vector<rankfeed_row_part> parts, rankfeed_status status, const char* words) {
+    const auto row = RowTemplate::Compile(model(), Row(parts));
+    ASSERT_FALSE(row);
+    EXPECT_EQ(row.error().status, status);
+    EXPECT_NE(row.error().message.find(words), std::string::npos) << row.error().message;
+  };
+  refused({query, each, line, document, end, line}, RANKFEED_E_UNSUPPORTED, "every text may be cut (part 1)");
+  refused({query, each, document, end, line}, RANKFEED_E_UNSUPPORTED, "every text may be cut (part 1)");
+  refused({each, line, query, document, end, line}, RANKFEED_E_ARGUMENT, "has no query (part 2)");
+  refused({number, each, line, document, end, line}, RANKFEED_E_ARGUMENT, "has a number (part 0)");
+  refused({each, line, end, line, document}, RANKFEED_E_ARGUMENT, "in what is repeated (part 4)");
+  refused({each, line, document}, RANKFEED_E_ARGUMENT, "one begin and one end");
+  refused({count, document}, RANKFEED_E_ARGUMENT, "has a count and markers");
+  refused({{RANKFEED_PART_SPECIAL, RANKFEED_PART_MARKER, Text("<s>")}, document}, RANKFEED_E_ARGUMENT, "has a count and markers");
+  std::vector<rankfeed_row_part> markers(RANKFEED_TEMPLATE_MAX_MARKERS + 1, {RANKFEED_PART_SPECIAL, RANKFEED_PART_MARKER, Text("<s>")});
+  markers.insert(markers.end(), {each, line, document, end, line});
+  refused(markers, RANKFEED_E_ARGUMENT, "too many markers");
+}
+
+TEST_F(TemplateTest, Json) {
+  const auto message = [&](const std::string& more) {
+    auto row = rankfeed::ReadRowTemplate(model(), R"({"parts":[{"role":"document"}])" + more + "}", "t");
+    return row ? "hash " + std::to_string(row->info().hash) : row.error().message;
+  };
+  EXPECT_EQ(message(R"(,"name":"n","source":"s","revision":"r","instruction":"i","pad":"<pad>","answers":["a"],"truncation":"none",
+                      "max_length":7,"max_documents":1,"max_query_tokens":2,"max_document_tokens":3,"prefix_times":16,
+                      "suffix_times":16,"query_quarters":4,"document_limit":true,"pad_to_multiple_of":255)"), "hash 0");
+  EXPECT_EQ(message(R"(,"name":null,"answers":null,"truncation":null,"max_length":null,"prefix_times":null,"document_limit":null)"), "hash 0");
+  const auto refused = [&](const std::string& more, const std::string& words) {
+    EXPECT_NE(message("," + more).find(words), std::string::npos) << message("," + more);
+  };
+  refused(R"("part":1)", "is no member of a row template");
+  refused(R"("pad":1)", "pad must be a string");
+  refused(R"("max_length":-1)", "max_length");
+  refused(R"("max_length":4294967296)", "max_length");
+  refused(R"("max_length":1,"max_length":1)", "max_length");
+  refused(R"("prefix_times":17)", "prefix_times is above 16");
+  refused(R"("suffix_times":17)", "suffix_times is above 16");
+  refused(R"("query_quarters":5)", "query_quarters is above 4");
+  refused(R"("pad_to_multiple_of":256)", "pad_to_multiple_of is above 255");
+  refused(R"("document_limit":1)", "document_limit must be");
+  refused(R"("truncation":"all")", "must be one of none, longest_first, longest_first_slow, only_first, only_second, text_end");
+  refused(R"("answers":["1","2","3","4","5","6","7","8","9"])", "answers has more than 8 texts");
+  EXPECT_NE(RowTemplate::PresetNames().find("qwen3-reranker, "), std::string::npos);
+}
+
 // Ids of a document are no use, in a store either, where its text depends on there being an instruction.
 TEST_F(TemplateTest, TextsThatDependOnTheInstruction) {
   const std::vector<rankfeed_row_part> parts = {{RANKFEED_PART_QUERY, 0, {}}, {RANKFEED_PART_APART, 0, {}},
@@ -236,6 +288,12 @@ TEST_F(TemplateTest, Arguments) {
   EXPECT_EQ(init(place + 1, need.size), RANKFEED_E_ALIGNMENT);
   EXPECT_EQ(init(place, need.size - 1), RANKFEED_E_WORKSPACE_SIZE);
   EXPECT_EQ(init(nullptr, need.size), RANKFEED_E_ARGUMENT);
+  const rankfeed_text nowhere = {nullptr, 3};
+  row.answers = &nowhere;
+  row.answer_count = 1;
+  EXPECT_EQ(init(place, need.size), RANKFEED_E_ARGUMENT);
+  row.answers = nullptr;
+  row.answer_count = 0;
   ASSERT_EQ(init(place, need.size), RANKFEED_OK);
   char text[64];
   size_t size = 0, begin = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "builder/files/row_template_json.h"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,28 +43,21 @@ auto Choice(const Json& value, const Choices& choices) {
 class Loaded : public rankfeed_loaded_template {
  public:
   void Read(const Json& root) {
-    static constexpr const char* kKnown[] = {
-        "name", "source", "revision", "instruction", "pad", "parts", "answers", "truncation", "max_length", "max_documents", "max_query_tokens", "max_document_tokens",
-        "prefix_times", "suffix_times", "query_quarters", "document_limit", "pad_to_multiple_of"};
-    root.EachMember([](std::string_view key, const Json& value) {
-      for (const char* known : kKnown) {
-        if (key == known) return;
-      }
-      value.Fail(RANKFEED_E_PARSE, "is no member of a row template");
-    });
-    row.struct_size = sizeof(row);
-    const auto text = [&](const char* key, rankfeed_text* to) {
-      if (const auto value = root.Find(key)) *to = Keep(value->String());
+    std::vector<std::string_view> known = {"parts"};
+    const auto find = [&](const char* key) {
+      known.push_back(key);
+      return root.Find(key);
     };
-    text("name", &row.name);
-    text("source", &row.source);
-    text("revision", &row.revision);
-    text("instruction", &row.instruction);
-    text("pad", &row.pad);
+    row.struct_size = sizeof(row);
+    for (const auto& [key, text] : {std::pair("name", &row.name), std::pair("source", &row.source),
+                                    std::pair("revision", &row.revision), std::pair("instruction", &row.instruction),
+                                    std::pair("pad", &row.pad)}) {
+      if (const auto value = find(key)) *text = Keep(value->String());
+    }
     AddParts(root.At("parts"));
     row.parts = parts_.data();
     row.part_count = static_cast<uint32_t>(parts_.size());
-    if (const auto answers = root.Find("answers")) {
+    if (const auto answers = find("answers")) {
       answers->Each([&](const Json& answer) { answers_.push_back(Keep(answer.String())); });
       if (answers_.size() > RANKFEED_TEMPLATE_MAX_ANSWERS) {
         answers->Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(RANKFEED_TEMPLATE_MAX_ANSWERS) + " texts");
@@ -71,29 +66,32 @@ class Loaded : public rankfeed_loaded_template {
       row.answer_count = static_cast<uint32_t>(answers_.size());
     }
     row.truncation = RANKFEED_TRUNCATE_TEXT_END;
-    if (const auto value = root.Find("truncation")) row.truncation = Choice(*value, kTruncations);
-    if (const auto value = root.Find("max_length")) row.max_length = value->U32();
-    if (const auto value = root.Find("max_documents")) row.max_documents = value->U32();
-    if (const auto value = root.Find("max_query_tokens")) row.max_query_tokens = value->U32();
-    if (const auto value = root.Find("max_document_tokens")) row.max_document_tokens = value->U32();
-    row.prefix_times = Small(root, "prefix_times", 16);
-    row.suffix_times = Small(root, "suffix_times", 16);
-    row.query_quarters = Small(root, "query_quarters", 4);
-    row.document_limit = root.BoolOr("document_limit", false);
-    row.pad_to_multiple_of = Small(root, "pad_to_multiple_of", 255);
+    if (const auto value = find("truncation")) row.truncation = Choice(*value, kTruncations);
+    for (const auto& [key, number] : {std::pair("max_length", &row.max_length), std::pair("max_documents", &row.max_documents),
+                                      std::pair("max_query_tokens", &row.max_query_tokens),
+                                      std::pair("max_document_tokens", &row.max_document_tokens)}) {
+      if (const auto value = find(key)) *number = value->U32();
+    }
+    for (const auto& [key, number, most] : {std::tuple("prefix_times", &row.prefix_times, 16u),
+                                            std::tuple("suffix_times", &row.suffix_times, 16u),
+                                            std::tuple("query_quarters", &row.query_quarters, 4u),
+                                            std::tuple("pad_to_multiple_of", &row.pad_to_multiple_of, 255u)}) {
+      const auto value = find(key);
+      const uint32_t given = value ? value->U32() : 0;
+      if (given > most) value->Fail(RANKFEED_E_LIMIT, "is above " + std::to_string(most));
+      *number = static_cast<uint8_t>(given);
+    }
+    if (const auto limit = find("document_limit")) row.document_limit = limit->Bool();
+    root.EachMember([&](std::string_view key, const Json& value) {
+      const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
+      if (!is_known) value.Fail(RANKFEED_E_PARSE, "is no member of a row template");
+    });
   }
 
  private:
   rankfeed_text Keep(std::string text) {
     texts_.push_back(std::move(text));
     return {texts_.back().data(), texts_.back().size()};
-  }
-  static uint8_t Small(const Json& root, const char* key, uint32_t most) {
-    const auto value = root.Find(key);
-    if (!value) return 0;
-    const uint32_t number = value->U32();
-    if (number > most) value->Fail(RANKFEED_E_LIMIT, "is above " + std::to_string(most));
-    return static_cast<uint8_t>(number);
   }
   // Parts, and {"each": [parts]}.
   void AddParts(const Json& parts) {

@@ -89,15 +89,13 @@ bool SpecialIsSafe(const Model& model, uint32_t id) {
 // one that takes the white space before it may not begin at the character, and one that takes white space
 // after it may be anywhere, so that white space after the cut must not be.
 bool CutIsSafe(const Model& model, std::string_view literal, size_t at) {
-  if (literal[at - 1] != '\n' || !model.huggingface() || !StretchesAreTexts(model)) return false;
+  if (literal[at - 1] != '\n' || !StretchesAreTexts(model)) return false;
   size_t next = at;
   while (next < literal.size() && (literal[next] == ' ' || literal[next] == '\t')) ++next;
   if (next == literal.size() || literal[next] <= ' ' || literal[next] == 0x7f) return false;
   const size_t spaces = next - at;
-  if (model.normalizer.size() > 1 ||
-      (model.normalizer.size() == 1 && !Is(model.normalizer[0], image::Op::kNfc))) {
-    return false;
-  }
+  const auto composes = [](const image::Step& step) { return Is(step, image::Op::kNfc); };
+  if (!std::all_of(model.normalizer.begin(), model.normalizer.end(), composes)) return false;
   const std::string_view after(literal.data() + next, literal.size() - next);
   for (const AddedToken& token : model.added_tokens) {
     for (const image::Text text : {token.content, token.normalized}) {
@@ -107,15 +105,13 @@ bool CutIsSafe(const Model& model, std::string_view literal, size_t at) {
     }
     if (Has(token, image::kRstrip) && spaces != 0) return false;
   }
-  const image::Step* step = model.pre_tokenizer.data();
-  const image::Step* const end = step + model.pre_tokenizer.size();
-  while (step != end && Is(*step, image::Op::kByteLevel) && step->arg0 == 0) ++step;
-  if (step == end || !Is(*step, image::Op::kSplitPattern)) return false;
-  if (std::any_of(step, end, [](const image::Step& other) {  // a space before each text
-        return Is(other, image::Op::kByteLevel) && other.arg0 != 0;
-      })) {
-    return false;
-  }
+  const std::span<const image::Step> steps = model.pre_tokenizer;
+  const auto spells = [](const image::Step& other) { return Is(other, image::Op::kByteLevel); };
+  // A space before each text.
+  const auto spaced = [&](const image::Step& other) { return spells(other) && other.arg0 != 0; };
+  const auto step = std::find_if_not(steps.begin(), steps.end(), spells);
+  if (step == steps.end() || !Is(*step, image::Op::kSplitPattern)) return false;
+  if (std::any_of(steps.begin(), steps.end(), spaced)) return false;
   const uint32_t knobs = step->arg0;
   if ((knobs & split::kSpaces) == 0) return false;
   if ((knobs & split::kSlashTail) != 0 && literal[at] == '/') return false;

@@ -26,12 +26,8 @@ namespace rankfeed::templates {
 
 inline constexpr uint64_t kTemplateMagic = 0x6574616c706d65ULL;
 
-// A part, or what a cut has left of it.
-struct Part {
-  uint32_t kind;
-  uint32_t flags;
-  std::string_view text;
-};
+// A part of the caller, or what a cut has left of it.
+using Part = rankfeed_row_part;
 
 // In the order of rankfeed_template_preset_name: templates of published rerankers.
 std::span<const rankfeed_row_template> Presets();
@@ -83,8 +79,7 @@ struct RowTemplate {
   // it. False where 32 bits do not count it.
   bool Carve(const Model& model, const rankfeed_row_template& row, Layout& layout);
 
-  rankfeed_status Init(const Model& of, const rankfeed_row_template& row, rankfeed_encoder& encoder,
-                       Refusal* why);
+  rankfeed_status Init(const Model& of, const rankfeed_row_template& row, rankfeed_encoder& encoder, Refusal* why);
 
   // The ids of a row that holds several documents; texts are put together in text[0, text_bytes).
   rankfeed_status List(rankfeed_encoder& encoder, uint32_t flags, Roles roles,
@@ -95,12 +90,10 @@ struct RowTemplate {
   // Of the document's step what is before the document, and what is after it.
   std::span<const Part> before_document() const { return document.first(document_at); }
   std::span<const Part> after_document() const { return document.subspan(document_at + 1); }
-  rankfeed_status CopyParts(const rankfeed_row_template& row, std::span<Part>* given, Refusal* why);
-  const char* SetPair();
   // The limits of query and document, as the reference has them for rows of so many tokens; 0: none.
   void Limits(uint32_t row_tokens, uint32_t* query_tokens, uint32_t* document_tokens) const;
   // The roles with the template's own instruction where the request has none.
-  Roles Of(rankfeed_text query_text, rankfeed_text instruction_text) const;
+  Roles Of(rankfeed_text query_text, rankfeed_text instruction_text, rankfeed_text document_text = {}) const;
 
   uint64_t magic = 0;
   const Model* model = nullptr;
@@ -108,16 +101,15 @@ struct RowTemplate {
   std::span<Part> parts;
   std::span<int32_t> ids;
   std::span<Step> steps;
-  size_t sections[3] = {};  // ends of them; of a row with one document all are in the first
+  size_t sections[4] = {};  // begins and ends of them in `steps`; a row with one document has the first only
   std::string_view markers[RANKFEED_TEMPLATE_MAX_MARKERS];  // names of tokens that texts may not have
   std::span<const Part> query, document;  // steps; query may be empty
   size_t document_at = 0;                 // the part of `document` that is it
   std::string_view instruction;           // of requests without one
   rankfeed_pair_template pair = {};
   rankfeed_template_info info = {};
-  uint8_t truncation = 0, pad_to_multiple_of = 0, query_quarters = 0;
-  uint32_t beside_limit = 0;  // tokens of a row that the reference's limit does not count
-  bool document_limit = false;
+  rankfeed_row_template rules = {};  // its numbers; what it points to is the caller's
+  uint32_t beside_limit = 0;         // tokens of a row that the reference's limit does not count
 };
 
 }  // namespace rankfeed::templates
