@@ -3,7 +3,6 @@
 #include "fast/cuts.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/utf8.h"
 #include "fast/spans.h"
@@ -42,10 +41,7 @@ Cuts::Cuts(const Model& model, const reference::AddedTokenFilter& filter,
       normalized_tokens_(normalized_tokens),
       signs_(model),
       obstacle_(ObstacleOf(model)),
-      keeps_separator_(KeepsSeparator(model)) {
-  const image::SegmentConfig& config = *model.segment.config;
-  std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
-}
+      keeps_separator_(KeepsSeparator(model)) {}
 
 uint32_t Cuts::FindLast(std::string_view text, uint32_t from, uint32_t to) const {
   for (uint32_t at = to; at > from + 1;) {
@@ -75,25 +71,19 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   // In front of it other white space may mean something else.
   if (at == 0 || at + 1 >= text.size() || (keeps_separator_ && text[at] != ' ')) return false;
   const size_t before = utf8::Previous(text, at);
-  if (model_.bpe()) return SplitsBefore(text, at, utf8::Decode(text, before));
-  const Character last = CharacterAt(model_.segment, text, before);
-  if (before + last.size != at || !StandsAlone(last) ||
-      !StandsAlone(CharacterAt(model_.segment, text, at + 1))) {
-    return false;
+  if (model_.bpe()) {
+    // A split begins at the space whatever comes before the character in front of it: no pattern takes white space
+    // other than line ends after something else, and none looks back. Nor does NFC look over a space.
+    const utf8::Decoded last = utf8::Decode(text, before);
+    if (text[at] != ' ' || text[at + 1] == ' ' || !last.valid || unicode::IsWhiteSpace(last.code_point)) return false;
+  } else {
+    const Character last = CharacterAt(model_.segment, text, before);
+    if (before + last.size != at || !StandsAlone(last)) return false;
+    if (!StandsAlone(CharacterAt(model_.segment, text, at + 1))) return false;
+    // A sign after it may make a word.
+    if (IsSeparator(text[before]) || IsSeparator(text[at + 1]) || signs_.Has(text[at + 1])) return false;
   }
-  if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;
-  if (signs_.Has(text[at + 1])) return false;  // it may make a word
-  if (normalized_tokens_.MayTouch(text, at)) return false;
-  return IsFreeOfTokens(text, at);
-}
-
-// Whether a split of a pattern begins at the space `at`, whatever comes before the character in front
-// of it: no pattern takes white space other than line ends after something else, and none looks back.
-// Nor does NFC look over a space.
-bool Cuts::SplitsBefore(std::string_view text, uint32_t at, const utf8::Decoded& last) const {
-  if (text[at] != ' ' || text[at + 1] == ' ' || !last.valid) return false;
-  return !unicode::IsWhiteSpace(last.code_point) && !normalized_tokens_.MayTouch(text, at) &&
-         IsFreeOfTokens(text, at);
+  return !normalized_tokens_.MayTouch(text, at) && IsFreeOfTokens(text, at);
 }
 
 // Whether no added token begins after the separator at `at`, or right in front so that it may reach

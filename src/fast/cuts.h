@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "fast/normalized_tokens.h"
 #include "fast/signs.h"
@@ -56,15 +55,13 @@ class Cuts {
 
  private:
   bool At(std::string_view text, uint32_t at) const;
-  bool SplitsBefore(std::string_view text, uint32_t at, const utf8::Decoded& last) const;
   bool IsFreeOfTokens(std::string_view text, uint32_t at) const;
-  bool IsSeparator(char c) const { return separators_.Has(static_cast<uint8_t>(c)); }
+  bool IsSeparator(char c) const { return fast::IsSeparator(model_.segment, c); }
 
   const Model& model_;
   const reference::AddedTokenFilter& filter_;
   const NormalizedTokens& normalized_tokens_;
   const Signs signs_;
-  ByteSet separators_ = {};
   const char* const obstacle_;
   const bool keeps_separator_;
 };

@@ -74,8 +74,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     before_ = begin != 0 ? byte(begin - 1) : kNoByte;
     after_ = bytes_end < run.stretch.size() ? byte(bytes_end) : kNoByte;
     Outcome outcome = DecodeLong(bytes, segments.word_start(i), resumed);
-    const bool normalized = outcome.kind == Kind::kNormalize;
-    if (normalized) outcome = DecodeNormalized(bytes, segments.word_start(i));
+    if (outcome.kind == Kind::kNormalize) outcome = DecodeNormalized(bytes, segments.word_start(i));
     if (outcome.kind == Kind::kGeneral) {
       // What comes before is encoded to the end.
       end = queue.Leave(run_number, i, outcome.reason, resumed);

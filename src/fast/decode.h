@@ -89,12 +89,8 @@ class SpanDecoder {
   void Solve(const unigram::ExactnessRule& rule) { paths_.Solve(run_, cjk_codes_, rule); }
   const unigram::SpanPaths& paths() const { return paths_; }
 
-  // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
-  // kMaxSegmentCodes at most, 0 if it is too long for that or to be normalized as a whole. What was
-  // decoded of the batch stays.
-  uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
-    return reader_.CodesOf(segment, word_start, {codes, kMaxSegmentCodes});
-  }
+  // It reads the codes of raw segments again; what was decoded of the batch stays.
+  const GroupReader& reader() const { return reader_; }
 
  private:
   using CharInfo = image::CharInfo;

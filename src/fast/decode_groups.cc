@@ -28,8 +28,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
   if (!TakeBackTo(segment, begin, *at)) return AsWhole(segment, begin);
   run_.depends |= marked;
   const uint32_t size = run_.size, left = size - run_.open();
-  const CharacterGroups::Extent extent =
-      groups_.ExtentFrom(segment, begin, /*first=*/begin == cursor_.after_sign);
+  const CharacterGroups::Extent extent = groups_.ExtentFrom(segment, begin);
   const Outcome outcome = AppendGroup(segment, begin, extent);
   if (outcome.kind == Kind::kSearch && begin != *at) {
     const bool nothing = run_.size == size;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -46,7 +47,6 @@ class Emitter {
         ledger_(model, rule, scratch.ledger),
         places_(model.huggingface() ? Places(std::in_place_type<Offsets>, model)
                                     : Places(std::in_place_type<SpOffsets>, model)) {
-    std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
     const uint32_t space = model.PieceOfCode(model.segment.config->space_code);
     if (!rule.goes_on() && space != trie::kNoValue && space != model.config->unk_id) {
       space_id_ = space;
@@ -62,13 +62,7 @@ class Emitter {
   // offset: of the stretch in its text. score: of what comes before it.
   void BeginStretch(std::string_view stretch, uint32_t offset, double score) {
     stretch_ = stretch;
-    if (wants_offsets_) {
-      if (auto* const sp = std::get_if<SpOffsets>(&places_)) {
-        sp->Begin(stretch, offset, sink_->count);
-      } else {
-        std::get_if<Offsets>(&places_)->Begin(stretch, offset);
-      }
-    }
+    if (wants_offsets_) AtPlaces([&](auto& places) { places.Begin(stretch, offset, sink_->count); });
     Begin(score);
     closed_ = false;
   }
@@ -84,7 +78,7 @@ class Emitter {
     Begin(ledger_.goes_on() ? score : 0);
     const auto end = static_cast<uint32_t>(part.data() + part.size() - stretch_.data());
     closed_ = end == stretch_.size();
-    if (auto* const sp = std::get_if<SpOffsets>(&places_)) sp->Skip(end, closed_);
+    if (auto* const sp = std::get_if<SpOffsets>(&places_)) sp->Skip(end);
   }
   // Whether the places of what follows the first part of the stretch do not depend on that.
   bool MayPartAtBegin() const {
@@ -142,12 +136,19 @@ class Emitter {
       reason = ledger_.End(*sink_, score);
     auto* const sp = wants_offsets_ ? std::get_if<SpOffsets>(&places_) : nullptr;
     if (sp != nullptr) [[unlikely]]
-      sp->End(*sink_);
+      sp->End(*sink_, closed_);
     return reason;
   }
 
  private:
   using Places = std::variant<Offsets, SpOffsets>;
+
+  // This calls `use` with the places of the parity mode.
+  template <class Use>
+  std::invoke_result_t<Use, Offsets&> AtPlaces(const Use& use) {
+    auto* const sp = std::get_if<SpOffsets>(&places_);
+    return sp != nullptr ? use(*sp) : use(*std::get_if<Offsets>(&places_));
+  }
 
   void Begin(double score) {
     goes_on_ = false;
@@ -156,28 +157,17 @@ class Emitter {
   }
 
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
-    trailing_space_ |= !stretch_.empty() && separators_.Has(static_cast<uint8_t>(stretch_.back()));
+    trailing_space_ |= !stretch_.empty() && fast::IsSeparator(model_.segment, stretch_.back());
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     const uint32_t token = sink_->count;
     const rankfeed_reason reason = EmitWordOfSpace();
     if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
-    const auto* const sp = std::get_if<SpOffsets>(&places_);
-    const bool placed = sp != nullptr
-                            ? sp->PlaceTrailing(token, *sink_)
-                            : std::get_if<Offsets>(&places_)->PlaceTrailing(token, *sink_);
+    const bool placed = AtPlaces([&](const auto& places) { return places.PlaceTrailing(token, *sink_); });
     return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
   [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
-    if (begin >= end) return RANKFEED_REASON_NONE;
-    if (wants_offsets_) [[unlikely]]
-      return EmitFoundAnd<true>(segments, begin, end);
-    return EmitFoundAnd<false>(segments, begin, end);
-  }
-
-  // places: with offsets.
-  template <bool places>
-  [[gnu::always_inline]] rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin, uint32_t end) {
+    const bool places = wants_offsets_;
     if (begin < end) trailing_space_ = false;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t first = i, token = sink_->count;
@@ -190,8 +180,8 @@ class Emitter {
       if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
       } else {
-        const uint32_t count =
-            decoder_.CodesOf(segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
+        const uint32_t count = decoder_.reader().CodesOf(segments.Bytes(stretch_, i), segments.word_start(i),
+                                                         {scratch_.codes, SpanDecoder::kMaxSegmentCodes});
         if (count == 0) return RANKFEED_REASON_LENGTH;
         const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
         if (reason != RANKFEED_REASON_NONE) return reason;
@@ -209,8 +199,7 @@ class Emitter {
     const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
     if (!goes_on_ && segments.word_start(decoded.segment) && begin != 0) {
       const bool is_segment = signs_.after_space() && signs_.Has(stretch_[begin]);
-      const auto separator = static_cast<uint8_t>(stretch_[begin - 1]);
-      trailing_space_ |= !is_segment && separators_.Has(separator);
+      trailing_space_ |= !is_segment && fast::IsSeparator(model_.segment, stretch_[begin - 1]);
     }
     rankfeed_reason reason = decoded.word_first ? EmitSpace() : RANKFEED_REASON_NONE;
     if (reason == RANKFEED_REASON_NONE) reason = EmitDecoded(decoded);
@@ -235,12 +224,9 @@ class Emitter {
 
   // A segment that was written to its end, to tokens [token, last).
   bool Place(const Segments& segments, uint32_t i, uint32_t token, uint32_t last) {
-    const uint32_t begin = segments.begin(i), end = segments.ends[i];
-    auto* const sp = std::get_if<SpOffsets>(&places_);
-    const bool placed = sp != nullptr
-                            ? sp->Place(begin, end, token, last, *sink_)
-                            : std::get_if<Offsets>(&places_)->Place(
-                                  begin, end, segments.word_start(i), token, last, *sink_);
+    const bool placed = AtPlaces([&](auto& places) {
+      return places.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token, last, *sink_);
+    });
     if (!placed && last <= sink_->capacity) unplaced_ = {i, token};
     return placed;
   }
@@ -310,10 +296,7 @@ class Emitter {
   // ids may be read up to CacheLine::kMaxIds.
   void Copy(const int32_t* ids, uint32_t count) {
     if (sink_->count + std::max(count, CacheLine::kMaxIds) <= sink_->capacity) {
-      std::memcpy(sink_->ids + sink_->count, ids, CacheLine::kMaxIds * sizeof(int32_t));
-      if (count > CacheLine::kMaxIds) {
-        std::memcpy(sink_->ids + sink_->count, ids, count * sizeof(int32_t));
-      }
+      std::memcpy(sink_->ids + sink_->count, ids, std::max(count, CacheLine::kMaxIds) * sizeof(int32_t));
       sink_->count += count;
       return;
     }
@@ -330,7 +313,6 @@ class Emitter {
   const uint8_t leaves_;      // Path::flags
   const Signs signs_;
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
-  ByteSet separators_ = {};
   unigram::ScoreLedger ledger_;
   Places places_;
   bool wants_offsets_ = false;

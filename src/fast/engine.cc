@@ -52,9 +52,9 @@ rankfeed_status Engine::Encode(const Texts& texts, uint32_t flags, TokenSink* si
       look_up_.Miss();
     } else {
       count = queue_.BeforeLeaving(std::min(queue_.waiting(), batch_size_));
-      count != 0 ? look_up_.Run(queue_, count) : look_up_.Skip();
+      look_up_.Run(queue_, count);
     }
-    const uint32_t end = count != 0 ? spans_.Decode(queue_, count, look_up_) : 0;
+    const uint32_t end = spans_.Decode(queue_, count, look_up_);
     const uint32_t used = spans_.used();
     if (look_up_.decoded_count() != 0) {
       spans_.Solve(rule_);

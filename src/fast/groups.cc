@@ -77,11 +77,9 @@ size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
 }
 
 // As EndsBefore at one place after the other, with what it would look back at in the hand.
-CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin, bool first) const {
-  if (begin == segment.size()) return {begin, false};
+CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin) const {
   utf8::Decoded c = utf8::DecodeInline(segment, begin);
   uint32_t facts = Facts(c.code_point), all = facts;
-  if ((facts & kBegins) == 0 && !first) return {begin, false};
   ReadSoFar read;
   read.Go(facts);
   size_t at = begin + c.size;

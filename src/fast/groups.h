@@ -28,16 +28,16 @@ class CharacterGroups {
   bool known() const { return known_; }
   // Of the group that the character at `at` is in, its begin. O(group).
   size_t Begin(std::string_view segment, size_t at) const;
-  // Whether a group may end before the character at `at`, which is not the first.
-  bool EndsBefore(std::string_view segment, size_t at) const;
-  // The group that begins at `begin`. first: one does begin there.
+  // The group that begins at `begin`, before the end of the segment.
   struct Extent {
-    size_t end;   // `begin` if none begins there whatever comes before
+    size_t end;
     bool leaves;  // a character of it takes the general path
   };
-  Extent ExtentFrom(std::string_view segment, size_t begin, bool first = false) const;
+  Extent ExtentFrom(std::string_view segment, size_t begin) const;
 
  private:
+  // Whether a group may end before the character at `at`, which is not the first.
+  bool EndsBefore(std::string_view segment, size_t at) const;
   bool BeginsCluster(char32_t c) const;
 
   // What is asked of a character: whether a group may begin with it (kBegins), it

@@ -36,7 +36,9 @@ struct LookUpTables {
   const image::SegmentEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
   CacheLine* Line(uint64_t hash) const { return cache + (hash & cache_mask); }
   // This is the same line while that is empty, and where a segment has only one.
-  CacheLine* OtherLine(uint64_t hash) const { return two_lines && !Line(hash)->empty() ? Line(hash >> 32) : Line(hash); }
+  CacheLine* OtherLine(uint64_t hash) const {
+    return two_lines && !Line(hash)->empty() ? Line(hash >> 32) : Line(hash);
+  }
 };
 
 // What the segments of a batch are looked up with, by their number in it.
@@ -74,15 +76,11 @@ class LookUp {
   // Looks the first count segments of the queue up. What neither table has becomes the misses, each
   // segment once.
   void Run(SegmentQueue& queue, uint32_t count);
-  // The same of no segment.
-  void Skip() { miss_count_ = decoded_count_ = repeat_count_ = insert_count_ = 0; }
   // The same for a batch of one segment that is known to be a miss.
   void Miss();
 
-  const Found* found() const { return scratch_.batch.found; }
-  // For an engine whose segments hold always: it fills in what misses and repeats are, and lists what
-  // Insert keeps.
-  Found* found_to_write() { return scratch_.batch.found; }
+  // An engine whose segments hold always fills in what misses and repeats are, and lists what Insert keeps.
+  Found* found() const { return scratch_.batch.found; }
   std::span<const Repeat> repeats() const { return {scratch_.repeats, repeat_count_}; }
   uint16_t* inserts() { return scratch_.inserts; }
   void SetInserts(uint32_t count) { insert_count_ = count; }

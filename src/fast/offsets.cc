@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "fast/spans.h"
 
@@ -157,19 +156,7 @@ class Offsets::Walker {
   bool failed_ = false;
 };
 
-Offsets::Offsets(const Model& model)
-    : model_(model), rules_(model.segment.config->rules), signs_(model) {
-  ByteSet separators;
-  std::copy_n(model.segment.config->separators, sizeof(separators.low), separators.low);
-  std::fill(std::begin(kinds_), std::end(kinds_), uint8_t{kOther});
-  for (uint8_t b = 0; b < 128; ++b) {
-    const image::CharInfo info = model.segment.char_info[b];
-    if (info.IsOneCode() && !info.IsMark()) kinds_[b] = kPlain;
-    if (separators.Has(b)) kinds_[b] = kSeparator;
-  }
-}
-
-void Offsets::Begin(std::string_view stretch, uint32_t offset) {
+void Offsets::Begin(std::string_view stretch, uint32_t offset, uint32_t) {
   stretch_ = stretch;
   offset_ = offset;
   known_ = begins_plainly_ = true;
@@ -208,9 +195,7 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
   if (first == last) return true;
   if (IsLineEndTakenApart(signs_.any() && IsSeparator(begin) ? end : begin)) [[unlikely]]
     return false;
-  uint8_t kinds = 0;
-  for (uint32_t at = begin; at < end; ++at) kinds |= kinds_[static_cast<uint8_t>(stretch_[at])];
-  if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
+  if (ArePlain(begin, end) && PlacePlain(begin, end, word_start, first, last, sink)) return true;
   if (IsSeparator(begin)) {  // an empty word (scan.h)
     Range space = SpaceBefore(signs_.any() ? end : begin);
     if (space.end == 0) space = {begin, end};  // after a U+2581 that was put in front of the text
@@ -223,9 +208,7 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
 // Every byte is a character and a code. False if some token is unknown.
 bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
                          uint32_t last, TokenSink& sink) const {
-  uint32_t known = 0;
-  for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);
-  if (known != end - begin + word_start) return false;
+  if (CodesOf(sink, first, last) != end - begin + word_start) return false;
   uint32_t at = begin;
   for (uint32_t i = first; i < last; ++i) {
     uint32_t size = CodesOf(sink, i);
@@ -243,22 +226,13 @@ bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t
 
 bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
                            uint32_t last, TokenSink& sink) const {
-  const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
-  const int32_t* const ids = sink.ids;
-  const auto unknowns = std::count(ids + first, ids + last, unk_id);
-  uint32_t left = 0;  // of an unknown token: what the others leave
-  if (unknowns > 1) return false;
-  if (unknowns == 1) {
-    uint32_t known = 0;
-    for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);  // 0 of the unknown one
-    const uint32_t codes = Walker(*this, begin, end, word_start).Count();
-    if (codes <= known) return false;
-    left = codes - known;
-  }
+  uint32_t unknown = 0;
+  const auto count = [&] { return Walker(*this, begin, end, word_start).Count(); };
+  if (!FindUnknown(sink, first, last, count, &unknown)) return false;
   Walker walker(*this, begin, end, word_start);
   for (uint32_t i = first; i < last; ++i) {
     Range from{}, to{};
-    if (!walker.Take(ids[i] == unk_id ? left : CodesOf(sink, i), &from, &to)) return false;
+    if (!walker.Take(IsUnknown(sink.ids[i]) ? unknown : CodesOf(sink, i), &from, &to)) return false;
     Set(sink, i, from, to);
   }
   return !walker.More() && !walker.failed();
@@ -266,7 +240,7 @@ bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32
 
 bool Offsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
   const auto size = static_cast<uint32_t>(stretch_.size());
-  const bool separator = kinds_[static_cast<uint8_t>(stretch_.back())] == kSeparator;
+  const bool separator = fast::IsSeparator(model_.segment, stretch_.back());
   if (!known_ || !separator || sink.count > sink.capacity || IsLineEndTakenApart(size)) return false;
   const Range space = SpaceBefore(size);
   Set(sink, token, space, space);

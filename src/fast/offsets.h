@@ -12,6 +12,7 @@
 // vanishes (the reference's alignment is off by one there).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -21,12 +22,60 @@
 
 namespace rankfeed::fast {
 
-class Offsets {
- public:
-  explicit Offsets(const Model& model);
+// What places are found with in both parity modes: a stretch, whose first byte is at that offset of the
+// text, and how many codes its bytes and the pieces have.
+class PlacesInStretch {
+ protected:
+  explicit PlacesInStretch(const Model& model) : model_(model) {
+    for (uint8_t b = 0; b < 128; ++b) {
+      const image::CharInfo info = model.segment.char_info[b];
+      plain_[b] = info.IsOneCode() && !info.IsMark() && !fast::IsSeparator(model.segment, static_cast<char>(b));
+    }
+  }
 
-  // A stretch begins; its first byte is at that offset of the text.
-  void Begin(std::string_view stretch, uint32_t offset);
+  bool IsSeparator(uint32_t at) const { return fast::IsSeparator(model_.segment, stretch_[at]); }
+  // This tells whether each of these bytes is a character and a code.
+  bool ArePlain(uint32_t begin, uint32_t end) const {
+    bool plain = true;
+    for (uint32_t at = begin; at < end; ++at) plain &= plain_[static_cast<uint8_t>(stretch_[at])];
+    return plain;
+  }
+  // This is how many codes the piece of a token has.
+  uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
+    return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
+  }
+  // The same of tokens [first, last). An unknown one has none.
+  uint32_t CodesOf(const TokenSink& sink, uint32_t first, uint32_t last) const {
+    uint32_t codes = 0;
+    while (first < last) codes += CodesOf(sink, first++);
+    return codes;
+  }
+  bool IsUnknown(int32_t id) const { return id == static_cast<int32_t>(model_.config->unk_id); }
+  // This finds the codes of the unknown token among them, which are what the others leave of all. It is false
+  // of several, and if nothing is left.
+  template <class CountAll>
+  bool FindUnknown(const TokenSink& sink, uint32_t first, uint32_t last, const CountAll& count_all,
+                   uint32_t* codes) const {
+    const auto unknowns = std::count(sink.ids + first, sink.ids + last, static_cast<int32_t>(model_.config->unk_id));
+    if (unknowns != 1) return unknowns == 0;
+    const uint32_t all = count_all(), known = CodesOf(sink, first, last);
+    *codes = all - std::min(all, known);
+    return all > known;
+  }
+
+  const Model& model_;
+  bool plain_[256] = {};  // by byte, whatever is around it
+  std::string_view stretch_;
+  uint32_t offset_ = 0;
+};
+
+class Offsets : PlacesInStretch {
+ public:
+  explicit Offsets(const Model& model)
+      : PlacesInStretch(model), rules_(model.segment.config->rules), signs_(model) {}
+
+  // A stretch begins, with that token.
+  void Begin(std::string_view stretch, uint32_t offset, uint32_t token);
 
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their places. False if they
   // are not known here. O(bytes + tokens).
@@ -59,25 +108,13 @@ class Offsets {
     if (sink.begin != nullptr) sink.begin[token] = offset_ + first.begin;
     if (sink.end != nullptr) sink.end[token] = offset_ + last.end;
   }
-  uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
-    return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
-  }
-
-  const Model& model_;
-  const uint32_t rules_;  // image::SegmentRule
-  const Signs signs_;
-  bool IsSeparator(uint32_t at) const {
-    return kinds_[static_cast<uint8_t>(stretch_[at])] == kSeparator;
-  }
   // Whether a space before that place is a word.
   bool IsAfterWord(uint32_t at) const {
     return signs_.after_space() && at != stretch_.size() && signs_.Has(stretch_[at]);
   }
-  // What a raw byte is: a character and a code, a separator, or anything else.
-  enum : uint8_t { kPlain = 0, kSeparator = 1, kOther = 2 };
-  uint8_t kinds_[256];
-  std::string_view stretch_;
-  uint32_t offset_ = 0;
+
+  const uint32_t rules_;  // image::SegmentRule
+  const Signs signs_;
   bool known_ = true;  // the stretch does not begin with a character that vanishes
   bool begins_plainly_ = true;
 };

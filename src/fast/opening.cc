@@ -2,18 +2,12 @@
 // fast/opening.cc: see opening.h.
 #include "fast/opening.h"
 
-#include <cstring>
 #include <span>
 
 #include "fast/groups.h"
-#include "fast/spans.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::fast {
-
-Openings::Openings(const Model& model) : model_(model), rules_(model.segment.config->rules) {
-  std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
-}
 
 Opening Openings::Of(std::string_view stretch, std::string_view text) const {
   Opening opening{.text = Stripped(stretch)};

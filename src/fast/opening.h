@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/byte_set.h"
 #include "base/utf8.h"
+#include "fast/spans.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 
@@ -22,7 +22,7 @@ struct Opening {
 class Openings {
  public:
   // Of a model that takes the fast road.
-  explicit Openings(const Model& model);
+  explicit Openings(const Model& model) : model_(model), rules_(model.segment.config->rules) {}
 
   // Whether stretches have to be looked at; otherwise each is all of itself, and prefixed.
   bool any() const { return (rules_ & kAboutEnds) != 0; }
@@ -36,7 +36,7 @@ class Openings {
 
   bool Has(uint32_t rules) const { return (rules_ & rules) != 0; }
   bool IsSeparator(const utf8::Decoded& c) const {
-    return c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
+    return c.code_point < 0x80 && fast::IsSeparator(model_.segment, static_cast<char>(c.code_point));
   }
   bool StripsLeft(const utf8::Decoded& c) const;
   std::string_view Stripped(std::string_view stretch) const;
@@ -45,7 +45,6 @@ class Openings {
 
   const Model& model_;
   const uint32_t rules_;  // image::SegmentRule
-  ByteSet separators_ = {};
 };
 
 }  // namespace rankfeed::fast

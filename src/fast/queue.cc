@@ -170,11 +170,7 @@ void SegmentQueue::ScanBlock() {
   }
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
-  if (!later_.empty()) {
-    const std::string_view rest = later_;
-    later_ = {};
-    return OpenStretch(rest, 0);
-  }
+  if (!later_.empty()) return OpenStretch(std::exchange(later_, {}), 0);
   if (split_.has_value()) {
     AddToken(&run);
   } else {

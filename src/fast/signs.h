@@ -16,9 +16,7 @@ namespace rankfeed::fast {
 
 class Signs {
  public:
-  explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {
-    if (any()) ascii_ = model.segment.config->common;
-  }
+  explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {}
 
   bool any() const { return (rules_ & image::kPunctuationIsWord) != 0; }
   // Whether spaces before a sign are a word.
@@ -26,7 +24,7 @@ class Signs {
 
   // Whether a raw byte is a sign of ASCII, which stays what it is whatever comes before it.
   bool Has(char byte) const {
-    return static_cast<uint8_t>(byte) < 0x80 && ByteSet::Has(ascii_, static_cast<uint8_t>(byte));
+    return any() && ByteSet::Has(model_.segment.config->common, static_cast<uint8_t>(byte));
   }
   // Whether a character of normalized text is a sign.
   bool Is(char32_t c) const {
@@ -51,11 +49,8 @@ class Signs {
   }
 
  private:
-  static constexpr uint8_t kNone[16] = {};
-
   const Model& model_;
-  const uint8_t* ascii_ = kNone;  // ByteSet::low
-  const uint32_t rules_;          // image::SegmentRule
+  const uint32_t rules_;  // image::SegmentRule
 };
 
 }  // namespace rankfeed::fast

@@ -10,20 +10,12 @@
 namespace rankfeed::fast {
 
 SpOffsets::SpOffsets(const Model& model)
-    : model_(model),
-      normalizer_(normalize::SpNormalizerOf(model)),
-      prefixed_(normalizer_.add_dummy_prefix),
-      collapses_(normalizer_.remove_extra_whitespaces) {
-  std::copy_n(model.segment.config->separators, sizeof(separators_.low), separators_.low);
+    : PlacesInStretch(model), normalizer_(normalize::SpNormalizerOf(model)) {
   const trie::View& symbols = normalizer_.user_defined;
-  for (uint32_t b = 0; b < 256; ++b) {
-    if (!symbols.empty()) {
-      trie::Unit unit = symbols.root();
-      begins_symbol_[b] = symbols.Step(unit, b + 1);
-    }
-    // Without a mark after it nothing is read together with what follows.
-    const image::CharInfo info = model.segment.char_info[b];
-    plain_[b] = b < 128 && !begins_symbol_[b] && info.IsOneCode() && !info.IsMark();
+  for (uint32_t b = 0; b < 256 && !symbols.empty(); ++b) {
+    trie::Unit unit = symbols.root();
+    begins_symbol_[b] = symbols.Step(unit, b + 1);
+    plain_[b] &= !begins_symbol_[b];
   }
 }
 
@@ -32,7 +24,6 @@ void SpOffsets::Begin(std::string_view stretch, uint32_t offset, uint32_t token)
   offset_ = offset;
   first_token_ = token;
   done_ = 0;
-  closed_ = false;
   state_ = {};
 }
 
@@ -52,10 +43,10 @@ uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
 // A character; use(place) is called for its code, and for the U+2581 that it comes after.
 template <class Use>
 void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
-  if (collapses_ && !state->begun) {
+  if (collapses() && !state->begun) {
     if (state->front == kNone) state->front = at;
     state->begun = true;
-    if (prefixed_) use(state->front);
+    if (prefixed()) use(state->front);
   } else if (state->space != kNone) {
     use(state->space);
     state->space = kNone;
@@ -63,22 +54,12 @@ void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
   use(at);
 }
 
-// A space, of a run that began there unless one is open.
-template <class Use>
-void SpOffsets::Space(State* state, uint32_t at, const Use& use) const {
-  if (!collapses_) {
-    Emit(state, at, use);
-  } else if (state->begun && state->space == kNone) {
-    state->space = at;
-  }
-}
-
 // What stands between the last segment and one that begins there.
 void SpOffsets::Separators(uint32_t begin) {
-  if (!collapses_) {
+  if (!collapses()) {
     // The U+2581 in front of a segment is that of the byte before it, or the one in front of the
     // text.
-    const bool opens = begin == 0 ? prefixed_ : Separator(begin - 1);
+    const bool opens = begin == 0 ? prefixed() : IsSeparator(begin - 1);
     state_.space = !opens ? kNone : begin == 0 ? 0 : begin - 1;
   } else if (done_ < begin && state_.begun && state_.space == kNone) {
     state_.space = done_;
@@ -99,8 +80,8 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
     // What vanishes is a step too, the first one of a text among them.
     if (state->front == kNone && step.text != " ") state->front = at;
     for (const char byte : step.text) {
-      if (byte == ' ') {
-        Space(state, at, use);
+      if (byte == ' ' && collapses()) {
+        if (state->begun && state->space == kNone) state->space = at;  // a run begins
       } else if (!utf8::IsContinuation(byte)) {
         Emit(state, at, use);
       }
@@ -109,27 +90,24 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
   }
 }
 
-bool SpOffsets::Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
+bool SpOffsets::Place(uint32_t begin, uint32_t end, bool, uint32_t first, uint32_t last, TokenSink& sink) {
   if (last > sink.capacity) return false;  // there are no ids to look at
   Separators(begin);
   done_ = end;
-  if (!collapses_ && Separator(begin)) {  // an empty word (scan.h)
+  if (!collapses() && IsSeparator(begin)) {  // an empty word (scan.h)
     if (last != first + 1 || state_.space == kNone) return false;
     Begins(sink)[first] = offset_ + state_.space;
     return true;
   }
-  bool plain = true;
-  for (uint32_t at = begin; at < end; ++at) plain &= plain_[static_cast<uint8_t>(stretch_[at])];
-  if (plain && PlacePlain(begin, end, first, last, sink)) return true;
+  if (ArePlain(begin, end) && PlacePlain(begin, end, first, last, sink)) return true;
   return PlaceWalking(begin, end, first, last, sink);
 }
 
 // Every byte is a character and a code. False, and nothing is done, if some token is unknown.
 bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
-  uint32_t known = 0;
-  for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);
-  const uint32_t opens = Opens() ? 1 : 0;
-  if (known != end - begin + opens) return false;
+  // This tells whether a U+2581 comes in front of the first character.
+  const uint32_t opens = collapses() && !state_.begun ? prefixed() : state_.space != kNone;
+  if (CodesOf(sink, first, last) != end - begin + opens) return false;
   uint32_t* const begins = Begins(sink);
   uint32_t at = begin;
   for (uint32_t i = first; i < last; ++i) {
@@ -147,19 +125,14 @@ bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_
 }
 
 bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
-  const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
-  const auto unknowns = std::count(sink.ids + first, sink.ids + last, unk_id);
-  uint32_t unknown = 0;  // codes of the unknown token: what the others leave
-  if (unknowns > 1) return false;
-  if (unknowns == 1) {
-    uint32_t known = 0, all = 0;
-    for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);  // 0 of the unknown one
+  uint32_t unknown = 0;
+  const auto count = [&] {
+    uint32_t all = 0;
     State state = state_;
-    const auto count = [&](uint32_t) { ++all; };
-    Walk(&state, begin, end, count);
-    if (all <= known) return false;
-    unknown = all - known;
-  }
+    Walk(&state, begin, end, [&](uint32_t) { ++all; });
+    return all;
+  };
+  if (!FindUnknown(sink, first, last, count, &unknown)) return false;
   uint32_t* const begins = Begins(sink);
   uint32_t token = first, left = 0;
   bool fits = true;
@@ -170,7 +143,7 @@ bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint3
         return;
       }
       begins[token] = offset_ + place;
-      left = sink.ids[token] == unk_id ? unknown : CodesOf(sink, token);
+      left = IsUnknown(sink.ids[token]) ? unknown : CodesOf(sink, token);
       ++token;
     }
     // Pieces of an image that nobody made by the rules may be of no code.
@@ -188,15 +161,15 @@ bool SpOffsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
   return true;
 }
 
-void SpOffsets::End(TokenSink& sink) {
+void SpOffsets::End(TokenSink& sink, bool closed) {
   const uint32_t count = std::min(sink.count, sink.capacity);
   if (sink.end == nullptr || first_token_ >= count) return;
   const auto size = static_cast<uint32_t>(stretch_.size());
   Separators(size);
-  const uint32_t text_end = collapses_ && state_.space != kNone ? state_.space : size;
+  const uint32_t text_end = collapses() && state_.space != kNone ? state_.space : size;
   const uint32_t* const begins = Begins(sink);
   for (uint32_t i = first_token_; i + 1 < count; ++i) sink.end[i] = begins[i + 1];
-  if (!closed_) sink.end[count - 1] = offset_ + text_end;
+  if (!closed) sink.end[count - 1] = offset_ + text_end;
 }
 
 }  // namespace rankfeed::fast

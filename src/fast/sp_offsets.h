@@ -15,37 +15,36 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/byte_set.h"
 #include "base/token_sink.h"
+#include "fast/offsets.h"
 #include "image/model.h"
 #include "normalize/sp_normalize.h"
 
 namespace rankfeed::fast {
 
-class SpOffsets {
+class SpOffsets : PlacesInStretch {
  public:
   explicit SpOffsets(const Model& model);
 
-  // A stretch begins, with that token; its first byte is at that offset of the text.
+  // A stretch begins, with that token.
   void Begin(std::string_view stretch, uint32_t offset, uint32_t token);
 
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their begins. Every
   // segment in order, those without tokens too. False if begins are not known here.
   // O(bytes + tokens).
-  bool Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
+  bool Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last, TokenSink& sink);
 
   // The same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
 
-  // Bytes up to `end` were given their tokens and places elsewhere. last: the stretch ends there.
-  void Skip(uint32_t end, bool last) {
+  // Bytes up to `end` were given their tokens and places elsewhere.
+  void Skip(uint32_t end) {
     done_ = end;
     state_ = {.front = 0, .space = kNone, .begun = true};
-    closed_ = last;
   }
 
-  // The stretch is over: gives its tokens their ends.
-  void End(TokenSink& sink);
+  // The stretch is over: gives its tokens their ends. closed: the last one has its end.
+  void End(TokenSink& sink, bool closed);
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -61,36 +60,22 @@ class SpOffsets {
   void Walk(State* state, uint32_t begin, uint32_t end, const Use& use) const;
   template <class Use>
   void Emit(State* state, uint32_t at, const Use& use) const;
-  template <class Use>
-  void Space(State* state, uint32_t at, const Use& use) const;
   void Separators(uint32_t begin);
-  // Whether a U+2581 comes in front of the next character.
-  bool Opens() const {
-    return collapses_ && !state_.begun ? prefixed_ : state_.space != kNone;
-  }
-  bool Separator(uint32_t at) const { return separators_.Has(static_cast<uint8_t>(stretch_[at])); }
   uint32_t OneCode(uint32_t at, uint32_t end) const;
   bool PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
   bool PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
-  uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
-    return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
-  }
   // Where begins are kept until the end: without a column for them in that of the ends.
   static uint32_t* Begins(const TokenSink& sink) {
     return sink.begin != nullptr ? sink.begin : sink.end;
   }
 
-  const Model& model_;
+  bool prefixed() const { return normalizer_.add_dummy_prefix; }
+  bool collapses() const { return normalizer_.remove_extra_whitespaces; }
+
   const normalize::SpNormalizer normalizer_;
-  const bool prefixed_;   // add_dummy_prefix
-  const bool collapses_;  // remove_extra_whitespaces
-  ByteSet separators_;
   bool begins_symbol_[256] = {};  // bytes of a text
-  bool plain_[256];  // bytes that are a character and a code, whatever is around them
-  std::string_view stretch_;
-  uint32_t offset_ = 0, first_token_ = 0;
-  uint32_t done_ = 0;    // the end of the last segment
-  bool closed_ = false;  // the last token has its end
+  uint32_t first_token_ = 0;
+  uint32_t done_ = 0;  // the end of the last segment
   State state_;
 };
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/byte_set.h"
 #include "base/layout.h"
 #include "base/utf8.h"
 #include "fast/key.h"
@@ -33,6 +34,11 @@ struct Character : utf8::Decoded {
 inline Character CharacterAt(const SegmentTables& tables, std::string_view text, size_t at) {
   const utf8::Decoded c = utf8::DecodeInline(text, at);
   return {c, tables.char_info[c.code_point]};
+}
+
+// This tells whether a byte of a raw text is a separator.
+inline bool IsSeparator(const SegmentTables& tables, char byte) {
+  return ByteSet::Has(tables.config->separators, static_cast<uint8_t>(byte));
 }
 
 // Whether a character is itself, or another one, in any company of such and of separators, and at

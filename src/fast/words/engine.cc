@@ -50,7 +50,7 @@ rankfeed_status Engine::Encode(const fast::Texts& texts, uint32_t flags, TokenSi
     if (queue_.empty()) return RANKFEED_OK;
     if (sink->count >= TokenSink::kMost) return RANKFEED_E_LIMIT;
     const uint32_t count = queue_.BeforeLeaving(std::min(queue_.waiting(), kBatch));
-    count != 0 ? look_up_.Run(queue_, count) : look_up_.Skip();
+    look_up_.Run(queue_, count);
     SpellMisses(count);
     bool left = false;
     const rankfeed_status status = EmitBatch(count, &left);
@@ -62,7 +62,7 @@ rankfeed_status Engine::Encode(const fast::Texts& texts, uint32_t flags, TokenSi
 
 // Spells what neither table has and what there is room for; what is like it in the batch is the same.
 void Engine::SpellMisses(uint32_t count) {
-  Found* const found = look_up_.found_to_write();
+  Found* const found = look_up_.found();
   uint32_t insert_count = 0, word_count = 0;
   TokenSink ids{scratch_.ids, nullptr, nullptr, kMaxIds, 0};
   for (uint32_t k = 0; k < look_up_.miss_count(); ++k) {
