@@ -41,6 +41,10 @@ RANKFEED_GATHER inline __m512i Set(uint64_t value) {
 RANKFEED_GATHER inline __m512i Load(const uint64_t* from) {
   return _mm512_loadu_si512(from);
 }
+// Of the lanes those that there are, where `left` are left.
+RANKFEED_GATHER inline __mmask8 Lanes(uint32_t left) {
+  return static_cast<__mmask8>(left < kGatherLanes ? (1u << left) - 1 : 0xff);
+}
 // Eight times base[at].
 RANKFEED_GATHER inline __m512i Gather(const uint64_t* base, __m512i at) {
   return _mm512_i64gather_epi64(at, base, sizeof(uint64_t));

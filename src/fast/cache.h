@@ -76,7 +76,7 @@ class SegmentCache {
 // Keeps a segment of up to CacheLine::kMaxIds ids, as many of which are read, in one of its lines.
 inline void Keep(const SegmentKey& key, const int32_t* ids, image::PathInfo info, CacheLine* line, CacheLine* other) {
   const bool is_long = key.size() > CacheLine::Short::kMaxBytes || info.count > CacheLine::Short::kMaxIds;
-  if (!line->HasRoom(is_long) && other->HasRoom(is_long)) line = other;
+  if (other != line && !line->HasRoom(is_long) && other->HasRoom(is_long)) line = other;
   if (is_long) {
     CacheLine::Long& entry = line->whole;
     std::memcpy(entry.key, key.part, sizeof(entry.key));

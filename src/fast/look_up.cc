@@ -51,6 +51,7 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
     miss_count_ = kernels.match_table(tables_, begin, end, batch, miss_count_);
   }
   miss_count_ = kernels.match_cache(tables_, batch, miss_count_);
+  if (kernels.match_longs != nullptr) miss_count_ = kernels.match_longs(tables_, batch, miss_count_);
   if (miss_count_ < 2) return;
   // What a text is about comes several times in a batch.
   batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};

@@ -180,6 +180,9 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
       alignas(64) fast::CacheLine lines[2] = {};
       const fast::LookUpTables empty{table.data(), tables.table_mask, lines, 0};
       ASSERT_EQ(kernels.match_cache(empty, batch, miss_count), miss_count);
+      if (kernels.match_longs != nullptr) {
+        ASSERT_EQ(kernels.match_longs(empty, batch, miss_count), miss_count);
+      }
       ASSERT_EQ(std::vector(batch.misses, batch.misses + miss_count), expected);
       for (const uint16_t i : expected) {
         ASSERT_TRUE(std::equal(keys[i].part, keys[i].part + 4, batch.keys[i].part));

@@ -35,6 +35,22 @@ RANKFEED_GATHER inline __m512i Part(__m512i bytes, __m512i bits, uint64_t first)
   return _mm512_andnot_si512(none, bytes);
 }
 
+// These are the entries that may be those of eight keys, by the first part: where they begin, and which of them
+// have the second part too. A bucket holds two entries of 32 bytes.
+struct Entries {
+  __m512i at;  // by words
+  __mmask8 equal;
+};
+RANKFEED_GATHER inline Entries EntriesOf(const uint64_t* table, __m512i bucket, __m512i part0, __m512i part1) {
+  constexpr uint32_t kEntry = sizeof(CacheLine::Short) / sizeof(uint64_t);
+  static_assert(kEntry == 4);
+  __m512i at = _mm512_slli_epi64(bucket, 3);
+  const __mmask8 second = _mm512_cmpeq_epi64_mask(Gather(table + kEntry, at), part0);
+  at = _mm512_mask_add_epi64(at, second, at, Set(kEntry));
+  const __mmask8 equal = _mm512_cmpeq_epi64_mask(Gather(table, at), part0);
+  return {at, _mm512_mask_cmpeq_epi64_mask(equal, Gather(table + 1, at), part1)};
+}
+
 // Makes the keys of segments[0, count). data: the text from byte low on, where 32 bytes can be read
 // at all places from low to high, in which segments begin.
 RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, uint64_t low,
@@ -101,40 +117,62 @@ RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size
 
 RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end,
                                     const LookUpBatch& batch, uint32_t miss_count) {
+  static_assert(sizeof(image::SegmentEntry) == sizeof(CacheLine::Short));
   const auto* const table = reinterpret_cast<const uint64_t*>(tables.table);
-  constexpr uint32_t kEntry = sizeof(image::SegmentEntry) / sizeof(uint64_t);
-  static_assert(kEntry == 4);
   uint16_t* const misses = batch.misses;
   const uint32_t before = miss_count;
   for (uint32_t i = begin; i < end; i += kLanes) {
     const __m512i part0 = Load(batch.parts[0] + i);
-    __m512i at = _mm512_and_si512(Load(batch.hashes + i), Set(tables.table_mask));
-    at = _mm512_slli_epi64(at, 3);
-    const __mmask8 second = _mm512_cmpeq_epi64_mask(Gather(table + kEntry, at), part0);
-    at = _mm512_mask_add_epi64(at, second, at, Set(kEntry));
-    __mmask8 equal = _mm512_cmpeq_epi64_mask(Gather(table, at), part0);
-    equal &= _mm512_cmpeq_epi64_mask(Gather(table + 1, at), Load(batch.parts[1] + i));
+    const __m512i bucket = _mm512_and_si512(Load(batch.hashes + i), Set(tables.table_mask));
+    Entries of = EntriesOf(table, bucket, part0, Load(batch.parts[1] + i));
     // Of a segment of fewer bytes than sixteen the third part is zero.
     if (_mm512_test_epi64_mask(part0, Set(0x70)) != 0) {
-      equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, at), Load(batch.parts[2] + i));
+      of.equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, of.at), Load(batch.parts[2] + i));
     }
     // Ids and infos lie as they do in the table, and ids point there.
-    const __m512i id_and_info = Gather(table + 3, at);
+    const __m512i id_and_info = Gather(table + 3, of.at);
     Found* const found = batch.found + i;
     const __m512i ids = _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(&found->id)),
                                          _mm512_setr_epi64(0, 16, 32, 48, 64, 80, 96, 112));
     StorePairs(ids, id_and_info, found);
-    const uint32_t there = end - i < kLanes ? (1u << (end - i)) - 1 : 0xff;
-    const auto lacks = static_cast<__mmask8>(~uint32_t{equal} & there);
+    const auto lacks = static_cast<__mmask8>(~uint32_t{of.equal} & Lanes(end - i));
     Append(lacks, i, misses + miss_count);
     miss_count += static_cast<uint32_t>(std::popcount(lacks));
   }
   for (uint32_t k = before; k < miss_count; ++k) {
-    const uint32_t i = misses[k];
-    __builtin_prefetch(tables.Line(batch.hashes[i]));
-    for (int part = 0; part < 4; ++part) batch.keys[i].part[part] = batch.parts[part][i];
+    __builtin_prefetch(tables.Line(batch.hashes[misses[k]]));
   }
   return miss_count;
+}
+
+RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count) {
+  using Short = CacheLine::Short;
+  static_assert(offsetof(Short, info) == 28 && offsetof(Found, info) == 12);
+  const auto* const cache = reinterpret_cast<const uint64_t*>(tables.cache);
+  auto* const found = reinterpret_cast<uint64_t*>(batch.found);
+  uint32_t left = 0;
+  for (uint32_t k = 0; k < miss_count; k += kLanes) {
+    const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(batch.misses + k));
+    const __m512i i = _mm512_cvtepu16_epi64(numbers), place = _mm512_slli_epi64(i, 1);
+    const __mmask8 there = Lanes(miss_count - k);
+    const auto of = [i, there](const uint64_t* column) RANKFEED_GATHER {
+      return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), there, i, column, sizeof(uint64_t));
+    };
+    const __m512i line = _mm512_and_si512(of(batch.hashes), Set(tables.cache_mask));
+    const Entries entries = EntriesOf(cache, line, of(batch.parts[0]), of(batch.parts[1]));
+    const uintptr_t first = reinterpret_cast<uintptr_t>(tables.cache) + offsetof(Short, ids);
+    const __m512i ids = _mm512_add_epi64(Set(first), _mm512_slli_epi64(entries.at, 3));
+    _mm512_mask_i64scatter_epi64(found, there, place, ids, sizeof(uint64_t));
+    _mm512_mask_i64scatter_epi64(found + 1, there, place, Gather(cache + 3, entries.at), sizeof(uint64_t));
+    const auto lacks = static_cast<__mmask8>(~uint32_t{entries.equal} & there);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(batch.misses + left), _mm_maskz_compress_epi16(lacks, numbers));
+    left += static_cast<uint32_t>(std::popcount(lacks));
+  }
+  for (uint32_t k = 0; k < left; ++k) {
+    const uint32_t i = batch.misses[k];
+    for (int part = 0; part < 4; ++part) batch.keys[i].part[part] = batch.parts[part][i];
+  }
+  return left;
 }
 
 RANKFEED_GATHER void List(const BoundaryMasks* masks, uint32_t count, uint32_t base,

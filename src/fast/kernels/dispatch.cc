@@ -25,8 +25,8 @@ namespace {
     .classify = CLASSIFY::Classify, .classify_splits = CLASSIFY::ClassifySplits,              \
     .classify_leads = CLASSIFY::ClassifyLeads, .find_apart = TARGET::FindApart,               \
     .list = TARGET::List,                                                                     \
-    .make_keys = TARGET::MakeKeys,                                                            \
-    .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
+    .make_keys = TARGET::MakeKeys, .match_table = TARGET::MatchTable,                         \
+    .match_cache = TARGET::MatchCache, .match_longs = nullptr,                                \
     .find_repeats = TARGET::FindRepeats, .merge = TARGET::Merge,                              \
     .decode_short = TARGET::DecodeShort, .decode_run = TARGET::DecodeRun,                     \
     .decode_cjk = TARGET::DecodeCjk, .emit = TARGET::Emit,                                    \
@@ -80,7 +80,8 @@ constexpr KernelTable kAvx512GatherTable = {
     .list = avx512::List,
     .make_keys = avx512::MakeKeys,
     .match_table = avx512::MatchTable,
-    .match_cache = N_AVX2::MatchCache,
+    .match_cache = avx512::MatchShorts,
+    .match_longs = N_AVX2::MatchLongs,
     .find_repeats = N_AVX2::FindRepeats,
     .merge = N_AVX2::Merge,
     .decode_short = avx512::DecodeShort,

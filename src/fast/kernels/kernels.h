@@ -68,8 +68,10 @@ struct KernelTable {
   uint32_t (*match_table)(const LookUpTables& tables, uint32_t begin, uint32_t end,
                           const LookUpBatch& batch, uint32_t miss_count);
   // Looks the misses up in the cache. Keeps those it lacks, whose found is void, and sees to their
-  // keys; returns how many.
+  // keys; returns how many. It looks at the short entries of their lines only, where the set has a loop
+  // match_longs for the others.
   uint32_t (*match_cache)(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count);
+  uint32_t (*match_longs)(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count);
   // Takes those out of the misses that have the same key as another before them, which may be a
   // repeat too; returns how many are left. keys[none] is read and must equal none of them. slots:
   // kRepeatSlots.

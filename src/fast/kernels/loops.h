@@ -18,6 +18,7 @@ void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, 
 void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t, const LookUpBatch&);
 uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
 uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
+uint32_t MatchLongs(const LookUpTables&, const LookUpBatch&, uint32_t);
 uint32_t FindRepeats(const LookUpBatch&, uint32_t, uint32_t, uint16_t*, Repeat*, uint32_t*);
 void Merge(const bpe::Merger&, uint32_t*, MergeWord*, uint32_t);
 uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
@@ -40,6 +41,7 @@ RANKFEED_GATHER void List(const BoundaryMasks*, uint32_t, uint32_t, const Segmen
 RANKFEED_GATHER void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t,
                               const LookUpBatch&);
 RANKFEED_GATHER uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
+RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables&, const LookUpBatch&, uint32_t);
 RANKFEED_GATHER uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
 RANKFEED_GATHER const char* DecodeRun(const char*, RunDecode*);
 RANKFEED_GATHER const char* DecodeCjk(const char*, RunDecode*);

@@ -135,49 +135,57 @@ uint32_t MatchTable(const LookUpTables& in, uint32_t begin, uint32_t end, const 
   return miss_count;
 }
 
-uint32_t MatchCache(const LookUpTables& in, const LookUpBatch& of, uint32_t miss_count) {
-  const LookUpTables tables = in;
+// This takes those out of the misses that are found, as found_in says, and returns how many are left.
+template <class FoundIn>
+HWY_INLINE uint32_t Lacking(const LookUpBatch& of, uint32_t miss_count, const FoundIn& found_in) {
   const LookUpBatch batch = of;
-  uint16_t* const misses = batch.misses;
-  // Most of a line are short entries; only who is not among them is looked for among the long, and then in
-  // the other line.
-  const auto others = [&](const auto& found_in) HWY_ATTR {
-    uint32_t left = 0;
-    for (uint32_t k = 0; k < miss_count; ++k) {
-      const uint16_t i = misses[k];
-      misses[left] = i;
-      left += !found_in(batch.keys[i], batch.hashes[i], &batch.found[i]);
-    }
-    miss_count = left;
-  };
-  const auto among_shorts = [](const CacheLine& line, const SegmentKey& key, Found* found) HWY_ATTR {
-    uint64_t second = line.shorts[1].key[0] == key.part[0];
-    asm("" : "+r"(second));  // GCC 12 makes it twice otherwise
-    const CacheLine::Short& entry = line.shorts[second];
-    found->ids = entry.ids;
-    found->info = entry.info;
-    return ((entry.key[0] ^ key.part[0]) | (entry.key[1] ^ key.part[1])) == 0;
-  };
-  others([&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
-    return among_shorts(*tables.Line(hash), key, found);
-  });
-  others([&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+  uint32_t left = 0;
+  for (uint32_t k = 0; k < miss_count; ++k) {
+    const uint16_t i = batch.misses[k];
+    batch.misses[left] = i;
+    left += !found_in(batch.keys[i], batch.hashes[i], &batch.found[i]);
+  }
+  return left;
+}
+
+// This tells whether the line has the key among its short entries; found is the one that may be of it.
+HWY_INLINE bool IsShort(const CacheLine& line, const SegmentKey& key, Found* found) {
+  uint64_t second = line.shorts[1].key[0] == key.part[0];
+  asm("" : "+r"(second));  // GCC 12 makes it twice otherwise
+  const CacheLine::Short& entry = line.shorts[second];
+  found->ids = entry.ids;
+  found->info = entry.info;
+  return ((entry.key[0] ^ key.part[0]) | (entry.key[1] ^ key.part[1])) == 0;
+}
+
+HWY_INLINE uint32_t MatchOthers(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count) {
+  miss_count = Lacking(batch, miss_count, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
     const CacheLine::Long& entry = tables.Line(hash)->whole;
     found->ids = entry.ids;
     found->info = entry.info;
-    __builtin_prefetch(tables.OtherLine(hash));
+    if (tables.two_lines) __builtin_prefetch(tables.OtherLine(hash));
     return entry.Has(key);
   });
-  if (tables.two_lines) {
-    others([&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
-      const CacheLine& line = *tables.OtherLine(hash);
-      const bool is_short = among_shorts(line, key, found), is_long = line.whole.Has(key);
-      found->ids = is_long ? line.whole.ids : found->ids;
-      found->info = is_long ? line.whole.info : found->info;
-      return is_short | is_long;
-    });
-  }
-  return miss_count;
+  if (!tables.two_lines) return miss_count;
+  return Lacking(batch, miss_count, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+    const CacheLine& line = *tables.OtherLine(hash);
+    const bool is_short = IsShort(line, key, found), is_long = line.whole.Has(key);
+    found->ids = is_long ? line.whole.ids : found->ids;
+    found->info = is_long ? line.whole.info : found->info;
+    return is_short | is_long;
+  });
+}
+
+uint32_t MatchCache(const LookUpTables& in, const LookUpBatch& batch, uint32_t miss_count) {
+  const LookUpTables tables = in;
+  miss_count = Lacking(batch, miss_count, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+    return IsShort(*tables.Line(hash), key, found);
+  });
+  return MatchOthers(tables, batch, miss_count);
+}
+
+uint32_t MatchLongs(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count) {
+  return MatchOthers(LookUpTables(tables), batch, miss_count);
 }
 
 uint32_t FindRepeats(const LookUpBatch& batch, uint32_t none, uint32_t count, uint16_t* slots,
