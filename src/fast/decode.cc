@@ -21,7 +21,8 @@ static bool IsCjk(const char* text) {
   return lead > 0xe2 || (lead == 0xe2 && static_cast<unsigned char>(text[1]) >= 0xba);
 }
 
-// Whether the character of three bytes at text stands for one code and can be read as kernels do.
+// This tells whether the character of three bytes at text stands for one code, and whether the kernels may
+// read it: they load a byte more.
 bool SpanDecoder::IsDirect(const char* text) const {
   return text < run_.readable && run_.direct[utf8::CodePointOfThree(utf8::LoadThree(text))] != 0;
 }
@@ -51,7 +52,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   search_.Clear();
   run_.size = run_.count = 0;
   cjk_codes_ = 0;
-  const bool resumed = resumes_;
+  const bool resumed = resumes_;  // the first segment, whose begin the batch before decoded
   resumes_ = false;
   const Segments segments = queue.segments();
   Decoded* const decoded = look_up.decoded();
@@ -81,7 +82,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
       while (done != 0 && decoded[done - 1].segment >= end) --done;
       break;
     }
-    if (run_.depends && !separated) {
+    if (run_.depends && !separated) {  // on what is beside the segment, so that repeats of it may differ
       look_up.ForgetRepeats(k);
       separated = true;
     }
@@ -104,6 +105,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   return end;
 }
 
+// Decodes misses from number `first` on, as long as they are short and of one code a character; returns how many.
 uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                                   Decoded* out) {
   static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
@@ -125,7 +127,8 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
   return done;
 }
 
-// The batch is full, before the character at `at`: the open span goes to the next one.
+// The batch is full, before the character at `at`: the open span goes to the next one. A segment that fills a
+// batch alone, without a place to cut it, takes the general path.
 Outcome SpanDecoder::Full(size_t at) {
   if (!run_.has_span()) {
     if (run_.first_size + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
@@ -143,7 +146,7 @@ Outcome SpanDecoder::Full(size_t at) {
   return {Kind::kFull};
 }
 
-// This is the meaning of the character that ends where the segment was cut.
+// This is the meaning of the character before `at`.
 image::CharInfo SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
   return CharacterAt(tables_, segment, utf8::Previous(segment, at)).info;
 }
@@ -151,7 +154,7 @@ image::CharInfo SpanDecoder::InfoBefore(std::string_view segment, size_t at) con
 // Appends the spans of the segment; resumed: from the cursor on, which Full() sets.
 Outcome SpanDecoder::DecodeLong(std::string_view segment, bool word_start, bool resumed) {
   const char* const text = segment.data();
-  if (!resumed) cursor_ = {.previous = CharInfo::OfUnknown()};  // the U+2581 before it may be
+  if (!resumed) cursor_ = {.previous = CharInfo::OfUnknown()};  // the U+2581 before it may be unknown
   run_.Begin(!resumed, before_ == kNoByte, cursor_.spaced);
   run_.previous = cursor_.previous;
   if (room() < 2 * kCharRoom) return Full(cursor_.at);
@@ -165,12 +168,12 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool word_start, bool 
   const Outcome outcome =
       run_.signs.any() ? DecodeBesideSigns(segment, cursor_.at) : DecodeChars(segment, cursor_.at);
   if (outcome.kind != Kind::kSearch) return outcome;
-  if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (MayJoinLineEnds()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   run_.Close();
   return {};
 }
 
-// Appends the characters of a segment from pos on, up to the open span.
+// Appends the characters of a segment from pos on; the last span stays open.
 Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos) {
   const char* const text = segment.data();
   CharInfo& previous = run_.previous;

@@ -72,8 +72,8 @@ class SpanDecoder {
               const NormalizedTokens& normalized_tokens, Scratch& scratch);
 
   // Decodes the misses of a batch of count segments to look_up.decoded(), as far as they fit.
-  // Returns where the batch ends: before count when it is full, or where a stretch leaves, whose
-  // run says why.
+  // Returns how many segments are decoded to their end: fewer than count when the batch is full, or when a
+  // stretch takes the general path, whose run says why.
   uint32_t Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up);
 
   // Whether the first segment of the next batch goes on after what was decoded of it.
@@ -113,11 +113,11 @@ class SpanDecoder {
   Outcome AppendGroup(std::string_view segment, size_t begin, CharacterGroups::Extent extent);
   Outcome AsWhole(std::string_view segment, size_t begin);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
-  bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
+  bool TakeBackFrom(std::string_view segment, size_t begin, size_t at);
   bool MayBeginAt(uint32_t at) const;
   bool StandsApart(std::string_view segment, size_t at, CharInfo info);
   bool EndsApart(int neighbour, uint32_t drops) const;
-  bool LeavesLineEndsTogether();
+  bool MayJoinLineEnds();
   bool IsJoined(std::string_view segment, size_t at, CharInfo info) const;
   bool IsDirect(const char* text) const;
   CharInfo InfoBefore(std::string_view segment, size_t at) const;
@@ -130,7 +130,7 @@ class SpanDecoder {
   unigram::PathSearch& search_;
   GroupReader reader_;
   const CharacterGroups& groups_;
-  const bool leaves_nothing_;  // what vanishes at the begin of a segment may not be known
+  const bool leaves_nothing_;  // a segment takes the general path where what it begins with vanishes
   SpanWriter run_;
   // Of the segment that is decoded: the bytes before and after it in its stretch, kNoByte at an
   // end of that.

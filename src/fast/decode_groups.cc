@@ -12,7 +12,7 @@ using Kind = Outcome::Kind;
 
 // The character at *at is read together with others, or is one that the normalizer must be asked
 // about: it goes through that with its group, what stands before it there is taken back, and *at is
-// moved after it. Where groups are not known, its whole segment does.
+// moved after it. Where it is not known where groups begin and end (groups.h), its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
   const size_t begin =
       groups_.known() ? std::max<size_t>(groups_.Begin(segment, *at), cursor_.after_sign) : 0;
@@ -20,12 +20,12 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
   const CharInfo first = CharacterAt(tables_, segment, begin).info;
   const bool marked = model_.huggingface() && (first.marks() & image::kClusterMarks) != 0;
   if (marked && (begin != 0 || before_ != kNoByte)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  // What runs of white space are told by.
+  // Such a character may be of a run of white space that the group would take part of.
   if (begin != 0 && InfoBefore(segment, begin).TakesGeneralPath()) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   if (!groups_.known()) return AsWhole(segment, *at);
-  if (!TakeBackTo(segment, begin, *at)) return AsWhole(segment, begin);
+  if (!TakeBackFrom(segment, begin, *at)) return AsWhole(segment, begin);
   run_.depends |= marked;
   const uint32_t size = run_.size, left = size - run_.open();
   const CharacterGroups::Extent extent = groups_.ExtentFrom(segment, begin);
@@ -85,7 +85,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   if (room() < 2 * elements.size() + 2 * kCharRoom) return Full(0);
   run_.Open(word_start);
   run_.AddElements(elements);
-  if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (MayJoinLineEnds()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   run_.Close();
   return {};
 }
@@ -94,7 +94,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
 bool SpanDecoder::MayBeginAt(uint32_t at) const {
   const uint32_t first = run_.codes[at];
   const bool in_batch = run_.begins[run_.first_count] < at;
-  // If nothing was in the batch before either, what stood before it vanished.
+  // If the batch before holds no span of the segment, what stood before these codes vanished.
   if (!in_batch && run_.front) return true;
   const uint32_t last = in_batch ? run_.codes[at - 1] : cursor_.last;
   // A U+2581 that a space follows is no word.
@@ -104,7 +104,7 @@ bool SpanDecoder::MayBeginAt(uint32_t at) const {
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
 // not known what the open span was before them.
-bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) {
+bool SpanDecoder::TakeBackFrom(std::string_view segment, size_t begin, size_t at) {
   if (begin == at) return true;
   uint32_t codes = 0;
   for (size_t pos = begin; pos < at;) {
@@ -141,8 +141,8 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info
   return c.valid && is_code(c.info, true);
 }
 
-// The same of the end of the segment: a sign stands there, or the stretch ends and no Strip drops
-// the character.
+// The same at an end of the segment. neighbour: the byte beyond it, which must be a sign; kNoByte where the
+// stretch ends: then no Strip may drop the character, as these rules would.
 bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
   if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;
   return run_.signs.Has(static_cast<char>(neighbour));
@@ -150,7 +150,7 @@ bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
 
 // Whether nothing came of the segment, and CR stands before it and LF after it: where it vanished
 // in front of the charsmap, they are one cluster there.
-bool SpanDecoder::LeavesLineEndsTogether() {
+bool SpanDecoder::MayJoinLineEnds() {
   const bool empty = run_.size == run_.open() || run_.IsOnlyMetaspace();
   const bool nothing = run_.every_space && run_.front && !run_.has_span() && empty;
   run_.depends |= nothing;

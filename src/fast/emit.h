@@ -73,14 +73,14 @@ class Emitter {
   bool EndPart(double* score) {
     return !ledger_.goes_on() || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
   }
-  // It was written.
+  // The general path wrote that part: the stretch goes on after it.
   void Resume(std::string_view part, double score) {
     Begin(ledger_.goes_on() ? score : 0);
     const auto end = static_cast<uint32_t>(part.data() + part.size() - stretch_.data());
     closed_ = end == stretch_.size();
     if (auto* const sp = std::get_if<SpOffsets>(&places_)) sp->Skip(end);
   }
-  // Whether the places of what follows the first part of the stretch do not depend on that.
+  // Whether places after the first part of the stretch are known without a look at that part.
   bool MayPartAtBegin() const {
     const auto* const hf = wants_offsets_ ? std::get_if<Offsets>(&places_) : nullptr;
     return hf == nullptr || hf->begins_plainly();
@@ -100,8 +100,9 @@ class Emitter {
   };
   const Unplaced& unplaced() const { return unplaced_; }
 
-  // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
-  // this stretch. All functions below return why the stretch leaves, if it does.
+  // Writes segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of this
+  // stretch: segment `end` is one of them where its begin was decoded and the rest comes in the next batch. All
+  // functions below return why the stretch takes the general path, if it does.
   [[gnu::always_inline]] rankfeed_reason Emit(const Segments& segments, uint32_t begin,
                                               uint32_t end, uint32_t decoded_end) {
     for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
@@ -156,6 +157,7 @@ class Emitter {
     ledger_.Begin(sink_->count, score);
   }
 
+  // A word of one U+2581, if separators end the stretch.
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
     trailing_space_ |= !stretch_.empty() && fast::IsSeparator(model_.segment, stretch_.back());
     if (!trailing_space_) return RANKFEED_REASON_NONE;
@@ -166,6 +168,7 @@ class Emitter {
     return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
+  // Segments [begin, end), all of which were found in a table or in the cache, or were searched.
   [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     const bool places = wants_offsets_;
     if (begin < end) trailing_space_ = false;
@@ -191,9 +194,9 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  // A segment where words end beside signs, to its end or not. Separators in front of a
-  // sign may make a word of one U+2581. Where the scanner sees both it is a segment; here are those
-  // that become spaces, or have between them what vanishes.
+  // Writes a segment where words end beside signs; goes_on: its end comes in the next batch. Separators in front
+  // of a sign may make a word of one U+2581. Where the scanner sees both, that word is a segment; where a
+  // character becomes a space, or vanishes between the two, it is written here.
   [[gnu::noinline]] rankfeed_reason EmitBesideSigns(const Segments& segments,
                                                     const Decoded& decoded, bool goes_on) {
     const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
@@ -201,13 +204,13 @@ class Emitter {
       const bool is_segment = signs_.after_space() && signs_.Has(stretch_[begin]);
       trailing_space_ |= !is_segment && fast::IsSeparator(model_.segment, stretch_[begin - 1]);
     }
-    rankfeed_reason reason = decoded.word_first ? EmitSpace() : RANKFEED_REASON_NONE;
+    rankfeed_reason reason = decoded.word_first ? EmitPendingSpace() : RANKFEED_REASON_NONE;
     if (reason == RANKFEED_REASON_NONE) reason = EmitDecoded(decoded);
     const bool before =
         signs_.after_space() && !goes_on && end != stretch_.size() && signs_.Has(stretch_[end]);
-    return reason == RANKFEED_REASON_NONE && before ? EmitSpace() : reason;
+    return reason == RANKFEED_REASON_NONE && before ? EmitPendingSpace() : reason;
   }
-  rankfeed_reason EmitSpace() {
+  rankfeed_reason EmitPendingSpace() {
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     trailing_space_ = false;
     return EmitWordOfSpace();
@@ -253,6 +256,7 @@ class Emitter {
     return done;
   }
 
+  // The spans of one segment, and whether spaces come after them.
   [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;

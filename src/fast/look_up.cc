@@ -54,7 +54,7 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
   if (kernels.match_longs != nullptr) miss_count_ = kernels.match_longs(tables_, batch, miss_count_);
   if (miss_count_ < 2) return;
   // What a text is about comes several times in a batch.
-  batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};
+  batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};  // equals no segment, for slots that are empty
   miss_count_ = kernels.find_repeats(batch, kMaxBatch, miss_count_, scratch_.slots,
                                      scratch_.repeats, &repeat_count_);
 }
@@ -85,13 +85,13 @@ void LookUp::Resolve(const unigram::SpanPaths& spans, uint32_t end) {
   for (uint32_t k = 0; k < count; ++k) {
     const Decoded miss = decoded[k];
     const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
-    // What its info does not settle is decoded once more, from its bytes. Of what it never settles
-    // the span is searched, if it is not a short one.
-    const bool settles = found.info.exact_below != 0;
-    if (found.info.count != 0 && (settles || spans.IsShort(miss.first))) {
+    // Ids hold up to the score that the info names; beyond it the segment is decoded again from its bytes. Where they
+    // never hold, the span is searched anew, if it is no short one.
+    const bool may_hold = found.info.exact_below != 0;
+    if (found.info.count != 0 && (may_hold || spans.IsShort(miss.first))) {
       all[miss.segment] = found;
       inserts[insert_count] = miss.segment;
-      insert_count += settles;
+      insert_count += may_hold;
     } else {
       all[miss.segment].ids = nullptr;
       decoded[left++] = miss;

@@ -41,9 +41,11 @@ void SegmentQueue::Fill(uint32_t wanted) {
   }
 }
 
+// Opens the next text as one stretch, or splits it where it may hold added tokens.
 void SegmentQueue::BeginText() {
   text_ = View(texts_[next_++]);
-  // Of a text of several blocks nothing may go on before the last one is looked at.
+  // In a text of one block they are looked for after the scan, which sees the bytes that they begin with.
+  // Segments of a longer one go on before its end is scanned.
   const bool look_first = added_ != nullptr && (text_.size() > SegmentScanner::kBlockBytes ||
                                                 !added_->filter->has_stop_bytes());
   if (look_first && added_->filter->MayOccurIn(text_)) return BeginSplit();
@@ -57,6 +59,7 @@ void SegmentQueue::BeginSplit() {
   split_.emplace(added_->Find(text_));
 }
 
+// Adds the next added token, or opens the stretch before it.
 void SegmentQueue::NextPart() {
   if (split_->pending.token != nullptr) {
     return AddToken(&Add({.stretch = {}, .begin = tail_, .end = tail_}));
@@ -91,13 +94,13 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
            .marks = static_cast<uint8_t>(marks | SegmentRun::kBeginsStretch)};
   scanning_ = true;
   if (openings_.any() || !normalized_tokens_.empty()) [[unlikely]]
-    return OpenLooking(stretch);
+    return OpenStripped(stretch);
   scanner_.Start(stretch, true);
   if (!scanner_.scans()) [[unlikely]] OpenPart(marks);
 }
 
-// The open stretch has a character that NFC may change: opens the part before the one around that, or
-// that one, which takes the general path. The rest is opened later.
+// The open stretch has a character that NFC may change, in a part between two cuts that takes the general path.
+// This opens that part, or the one before it if there is one; the rest is opened later.
 void SegmentQueue::OpenPart(uint8_t marks) {
   if (std::exchange(look_later_, false) && added_->filter->MayOccurIn(text_)) {
     scanning_ = false;
@@ -117,7 +120,8 @@ void SegmentQueue::OpenPart(uint8_t marks) {
   scanner_.Stop();
 }
 
-void SegmentQueue::OpenLooking(std::string_view stretch) {
+// Opens a stretch whose ends are stripped or prefixed, or whose normalized text may hold added tokens.
+void SegmentQueue::OpenStripped(std::string_view stretch) {
   const Opening opening = openings_.Of(stretch, text_);
   open_.stretch = opening.text;
   open_.reason = opening.reason;
@@ -142,6 +146,8 @@ bool SegmentQueue::LosesStopByte() const {
   return has(text_.data(), open_.stretch.data()) || has(end, text_.data() + text_.size());
 }
 
+// Scans a block of the open stretch to a run of its own. With the last one the stretch ends, and what comes
+// after it is opened.
 void SegmentQueue::ScanBlock() {
   const uint32_t begin = tail_;
   const char* const end = open_.stretch.data() + open_.stretch.size();
@@ -189,7 +195,8 @@ uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason
   return begin(run);
 }
 
-// What can be cut out of a stretch around waiting segment i, of a run before which all may be done.
+// What can be cut out of a stretch around waiting segment i. Segments before this run may be done already, so
+// that the first cut may be at the separator in front of the first segment that waits.
 bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const Segments all = segments();
   const std::string_view stretch = run.stretch;
@@ -239,7 +246,7 @@ uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason 
   return first - head_;
 }
 
-// The same of the blocks after that run, which may have been scanned, or not yet.
+// Takes segments that begin before that byte from the runs after `rest`, and from blocks not scanned yet.
 void SegmentQueue::SkipTo(SegmentRun* rest, uint32_t byte) {
   const SegmentRun* const last = scratch_.runs + run_count_ - 1;
   SegmentRun* run = rest;
@@ -259,6 +266,7 @@ void SegmentQueue::SkipTo(SegmentRun* rest, uint32_t byte) {
   if (!split_.has_value()) run->marks |= SegmentRun::kEndsText;
 }
 
+// The number of segments before the first run that has a reason.
 uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
   for (uint32_t r = first_run_; r < run_count_; ++r) {
     const SegmentRun& run = scratch_.runs[r];

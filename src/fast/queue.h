@@ -154,7 +154,7 @@ class SegmentQueue {
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void OpenPart(uint8_t marks);
-  void OpenLooking(std::string_view stretch);
+  void OpenStripped(std::string_view stretch);
   void ScanBlock();
   void AddToken(SegmentRun* run);
   bool LosesStopByte() const;

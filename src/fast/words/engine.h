@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fast/words/engine.h: the fast road of models whose words are independent of each other. The queue, the
-// scanner and the look-up are those of segment/; what neither table has is spelled (speller.h), and
+// scanner and the look-up are those of Unigram; what neither table has is spelled (speller.h), and
 // the ids are written in order.
 //
 //   bytes ─scan─> segments ─look up─> found ──────────┐
