@@ -33,7 +33,7 @@ enum { RANKFEED_PARITY_AUTO = -1 };
 typedef struct {
   uint32_t struct_size;
   int32_t parity;     /* RANKFEED_PARITY_AUTO, or a mode of the format's reference */
-  const char* preset; /* null, or a model family whose template and id map to use, see README */
+  const char* preset; /* null, or a model family whose template and ids to use (docs/parity.md) */
 } rankfeed_compile_options;
 
 /* Bytes owned by the builder library; release with rankfeed_image_free. data is 64-byte aligned. */
@@ -42,9 +42,9 @@ typedef struct {
   size_t size;
 } rankfeed_image;
 
-/* Compiles source bytes (SentencePiece .model or HuggingFace tokenizer.json, told apart by
- * content). source and source_name are borrowed for the call; the name appears in messages and may
- * be null. options may be null. On failure *out is zeroed.
+/* Compiles source bytes (SentencePiece .model, HuggingFace tokenizer.json, told apart by content, or
+ * vocab.txt with its preset). source and source_name are borrowed for the call; the name appears in
+ * messages and may be null. options may be null. On failure *out is zeroed.
  * Errors: ARGUMENT, PARSE, UNSUPPORTED, PARITY, LIMIT, NO_MEMORY. O(source) time and memory. */
 RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_size,
                                               const char* source_name,
@@ -64,10 +64,10 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
 /* A model and everything it owns. */
 typedef struct rankfeed_loaded rankfeed_loaded;
 
-/* An image, .model or tokenizer.json file to a ready model: reads an image to private memory,
- * compiles anything else in memory, on the largest pages there are (RANKFEED_PAGES_AUTO). What
- * becomes of the file afterwards changes nothing. options may be null; of an image, only the parity
- * is compared. On failure *out is null.
+/* An image or model file (.model, tokenizer.json, vocab.txt or vocab.json) to a ready model: reads an
+ * image to private memory, compiles anything else, on the largest pages there are
+ * (RANKFEED_PAGES_AUTO). What becomes of the file afterwards changes nothing. options may be null; of
+ * an image, only the parity is compared. On failure *out is null.
  * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load(const char* path, const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error);

@@ -42,8 +42,8 @@ RANKFEED_BEGIN_C
 typedef struct rankfeed_crossencoder rankfeed_crossencoder;
 
 /* Type of weights and activations. AUTO: float32 on the host; on a device that of the file.
- * LayerNorm, softmax, sums and scores are float32 always. The host backend computes in float32
- * only. */
+ * LayerNorm, softmax, sums and scores are float32 always. The host computes in float32, BF16 aside
+ * (rankfeed_crossencoder_options). */
 enum {
   RANKFEED_DTYPE_AUTO = 0,
   RANKFEED_DTYPE_F32 = 1,
@@ -78,8 +78,8 @@ typedef struct {
   const rankfeed_executor* executor;
 } rankfeed_crossencoder_options;
 
-/* Reads a model. path: a folder with config.json and model.safetensors, or a .safetensors file with
- * config.json beside it. The files are not needed any more afterwards. options may be null.
+/* Reads a model. path: a folder with config.json and model.safetensors (or its shards), or a
+ * .safetensors file with config.json beside it. Neither is needed afterwards. options may be null.
  * On failure *out is null and *error (nullable) says why.
  * Errors: ARGUMENT, STRUCT_SIZE, IO (missing, unreadable), PARSE (a file is not what its format
  * says), UNSUPPORTED (another architecture, activation, element type, unknown or missing tensors,
@@ -106,9 +106,9 @@ typedef struct {
   uint64_t parameters;
   uint64_t weight_bytes; /* in device memory */
   char backend[16];
-  /* The matrix library, for example "BLIS 0.9.0 (skx)", with the kind of CPU it is
-   * for. On a device "cuBLASLt 130000", or "tiled kernel" where the vendor's library is missing; "..., 12 by tiled kernel" when so many products
-   * were left to it. */
+  /* The matrix library, for example "BLIS 0.9.0 (skx)", with the kind of CPU it is for. On a device
+   * "cuBLASLt 130000", or "tiled kernel" where the vendor's library is missing; "..., 12 by tiled
+   * kernel" when so many products were left to it. */
   char gemm[48];
   /* Graphs there are now; batches that ran as one; recordings and launches that failed, after which
    * the bucket's batches run without. An older size of the struct ends before these. */

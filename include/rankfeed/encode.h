@@ -43,13 +43,13 @@ typedef struct {
 } rankfeed_limits;
 
 /* Scratch an encoder needs for these limits: monotonic in each limit. A text of any length up to
- * max_text_bytes is encoded in it as long as the text can be cut (docs/memory.md), so what grows is the
+ * max_text_bytes is encoded in it as long as the text can be cut (docs/memory.md). So what grows is the
  * room for one stretch: 26 bytes (42 with offsets) for each normalized byte, of which there are twice
- * max_stretch_bytes, or as many as the normalizer makes of max_text_bytes at worst if those are fewer. With a max_stretch_bytes of 0 that is at most 16 MiB (30 with
- * offsets, or with a Metaspace whose prepend_scheme is "first") beside the word cache. Pages that are
- * not touched cost nothing, and ordinary text touches at most 2 MiB. Vocabularies whose decoder has
- * ByteFallback need 1 byte more for each of max_text_bytes, those with a denormalizer twice the worst
- * growth of the normalizer.
+ * max_stretch_bytes, or as many as the normalizer makes of max_text_bytes at worst if that is fewer.
+ * With a max_stretch_bytes of 0 that is at most 16 MiB (30 with offsets, or with a Metaspace whose
+ * prepend_scheme is "first") beside the word cache; ordinary text touches at most 2 MiB of it.
+ * Vocabularies whose decoder has ByteFallback need 1 byte more for each of max_text_bytes, those with a
+ * denormalizer twice the worst growth of the normalizer.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,
@@ -106,9 +106,9 @@ enum {
  *        characters. Texts without special tokens get the same ids in all modes.
  * ERROR  E_SPECIAL_IN_TEXT for that text only, in all those cases; rankfeed_find_special says
  *        where.
- * Tokens of the file that are not special are always parsed. In SentencePiece parity no control
- * piece is ever matched in text, so all three, and SPLIT_SPECIAL_TOKENS, are the same there. ESCAPE wins over ERROR, and both
- * over SPLIT_SPECIAL_TOKENS but for ERROR with SPLIT_SPECIAL_TOKENS, which is the latter. */
+ * Tokens of the file that are not special are always parsed. In SentencePiece parity no control piece
+ * is ever matched in text, so all three, and SPLIT_SPECIAL_TOKENS, are the same there. ESCAPE wins over
+ * ERROR and SPLIT_SPECIAL_TOKENS; ERROR with SPLIT_SPECIAL_TOKENS is the latter. */
 enum {
   RANKFEED_SPECIALS_PARSE = 0,
   RANKFEED_SPECIALS_ESCAPE = 16, /* RANKFEED_ESCAPE_SPECIAL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * rankfeed/version.h: the one place the version lives. CMake parses the three numbers below.
- * The image format and the struct revisions have versions of their own (image.h, struct_size). */
+ * The image format and the struct revisions have versions of their own (docs/abi.md). */
 #ifndef RANKFEED_VERSION_H_
 #define RANKFEED_VERSION_H_
 
