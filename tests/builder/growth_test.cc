@@ -233,6 +233,10 @@ TEST(Growth, KnownRatios) {
   EXPECT_EQ(ratio(file.Text()), (std::pair<double, uint32_t>(3, 0)));
   file.normalizer = Replace(R"({"String":"a"})", "0123456789");
   EXPECT_EQ(ratio(file.Text()), (std::pair<double, uint32_t>(10, 0)));
+  // Ten ideographic spaces, which become ten spaces: the text between the two steps is the longest.
+  file.normalizer = Sequence("normalizers", {Replace(R"({"String":"a"})", "\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000"),
+                                             R"({"type":"NFKD"})"});
+  EXPECT_EQ(ratio(file.Text()), (std::pair<double, uint32_t>(30, 0)));
   // Added tokens of one byte: every other byte can be a section that gains U+2581.
   file.normalizer = "null";
   file.pre_tokenizer = Sequence("pretokenizers", {R"({"type":"Punctuation"})", kMetaspace});

@@ -78,6 +78,9 @@ TEST(ReadVocabTxt, FilesBesideIt) {
   beside = {};
   beside.tokenizer_config = R"({"tokenizer_class":"DistilBertTokenizerFast","tokenize_chinese_chars":false})";
   EXPECT_EQ(Encode(Json(kLines, "", beside), "e中"), "2:0-0 1:0-2 3:0-0");
+  beside = {};
+  beside.config = R"({"model_type":"luke","tokenizer_class":"MPNetTokenizer"})";  // its class counts before its type
+  EXPECT_EQ(Encode(Json("<s>\n</s>\n[UNK]\na\n", "", beside), "a"), "0:0-0 3:0-1 1:0-0");
 }
 
 TEST(ReadVocabTxt, Refusals) {
@@ -189,6 +192,8 @@ TEST(VocabJson, TheClassSaysPatternAndTemplate) {
             "0:0-0 " + hello + ":0-5 " + w + ":6-7 " + a + ":7-8 1:0-0");
   EXPECT_EQ(Encode(FromMerges(R"({"tokenizer_class":"RobertaTokenizer","trim_offsets":false})"), "hello wA"),
             "0:0-0 " + hello + ":0-5 " + w + ":5-7 " + a + ":7-8 1:0-0");
+  EXPECT_EQ(Encode(FromMerges(R"({"tokenizer_class":"RobertaTokenizer","add_prefix_space":true})"), "wA"),
+            "0:0-0 " + w + ":0-1 " + a + ":1-2 1:0-0");
   EXPECT_EQ(Encode(FromMerges(R"({"tokenizer_class":"GPT2Tokenizer","bos_token":"<|end|>","add_bos_token":true})"),
                    "hello</s>"),
             "2:0-0 " + hello + ":0-5 " + Bytes("</s>", 5));

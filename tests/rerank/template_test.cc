@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "builder/byte_level.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/rerank.hpp"
+#include "reference/hf_tiny.h"
 
 namespace {
 
@@ -31,7 +33,7 @@ class TemplateTest : public testing::Test {
     delete vocabulary_;
     vocabulary_ = nullptr;
   }
-  const rankfeed_model* model() const { return vocabulary_->model(); }
+  const rankfeed_model* model() const { return other_ != nullptr ? other_ : vocabulary_->model(); }
 
   // `<s>` | a query | A: query \n B: document, apart or not | an end
   std::vector<rankfeed_row_part> Parts(bool apart) const {
@@ -98,6 +100,7 @@ class TemplateTest : public testing::Test {
   }
 
   static rankfeed::Vocabulary* vocabulary_;
+  const rankfeed_model* other_ = nullptr;  // in the place of its model
 };
 rankfeed::Vocabulary* TemplateTest::vocabulary_ = nullptr;
 
@@ -230,6 +233,48 @@ TEST_F(TemplateTest, TextsThatDependOnTheInstruction) {
   const std::vector<std::string> documents = {"one"};
   EXPECT_EQ(Rows(*row, "q", documents, "", 64)[0], Sum({Ids("q"), Ids("one")}));
   EXPECT_EQ(Rows(*row, "q", documents, "be brief", 64)[0], Sum({Ids("q"), Ids("Note: one")}));
+}
+
+// A query and a document are cut from each other where the pattern ends a split whatever they are: the line feeds of
+// GPT-2's splits may belong to the query's white space, and two of Qwen's are one token.
+TEST_F(TemplateTest, CutOnlyWhereTheIdsAreThoseOfTheWholeText) {
+  const std::string qwen =
+      R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|)"
+      R"([^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},)"
+      R"("behavior":"Isolated","invert":false},)" + rankfeed::builder_test::ByteLevelSplit("false") + "]}";
+  for (const bool is_qwen : {false, true}) {
+    const std::string split = is_qwen ? qwen : rankfeed::builder_test::ByteLevelSplit();
+    const rankfeed::hf_test::Engine engine(
+        R"({"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":)" + split +
+        R"(,"post_processor":null,"decoder":null,"model":)" +
+        rankfeed::builder_test::ByteLevelModel(",\"\u010a\u010a\":256", "\"\u010a \u010a\"") + "}");
+    other_ = engine.model();
+    for (const std::string literal : {"\nB: ", "\n\nB: ", " \n \n B: ", "\n\tB: "}) {
+      auto row = RowTemplate::Compile(
+          model(), Row({{RANKFEED_PART_QUERY, 0, {}}, {RANKFEED_PART_TEXT, 0, Text(literal)}, {RANKFEED_PART_DOCUMENT, 0, {}}}));
+      ASSERT_TRUE(row) << row.error().message;
+      EXPECT_EQ(row->info().query_is_joined, !is_qwen && literal[0] == '\n' && literal[1] != '\t' ? 1u : 0u) << literal;
+      for (const std::string query : {"", "a?", "a \n", "a\n"}) {
+        const std::vector<std::string> documents = {"", "b", "\n b"};
+        const auto rows = Rows(*row, query, documents, "", 64);
+        ASSERT_EQ(rows.size(), documents.size());
+        for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], Ids(query + literal + documents[i])) << query << literal;
+      }
+    }
+  }
+}
+
+// As the libraries do that cut the query to three quarters of a limit, and never to nothing.
+TEST_F(TemplateTest, CutTheQueryToQuartersOfTheLimitInWholeTokens) {
+  const auto parts = Parts(true);
+  rankfeed_row_template row = Row(parts);
+  row.query_quarters = 3, row.document_limit = 1;
+  for (row.max_length = 1; row.max_length < 20; ++row.max_length) {
+    auto made = RowTemplate::Compile(model(), row);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->info().max_query_tokens, std::max(1u, row.max_length * 3 / 4));
+    EXPECT_EQ(made->info().max_tokens_per_doc, row.max_length);
+  }
 }
 
 TEST_F(TemplateTest, IdsOfDocuments) {
