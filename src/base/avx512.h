@@ -41,7 +41,7 @@ RANKFEED_GATHER inline __m512i Set(uint64_t value) {
 RANKFEED_GATHER inline __m512i Load(const uint64_t* from) {
   return _mm512_loadu_si512(from);
 }
-// Of the lanes those that there are, where `left` are left.
+// This is the mask of the lanes in use where `left` elements remain.
 RANKFEED_GATHER inline __mmask8 Lanes(uint32_t left) {
   return static_cast<__mmask8>(left < kGatherLanes ? (1u << left) - 1 : 0xff);
 }

@@ -13,7 +13,7 @@ struct alignas(16) ByteSet {
   uint8_t high[16] = {1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0};
 
   constexpr void Add(uint8_t byte) { low[byte & 15] |= static_cast<uint8_t>(1u << (byte >> 4)); }
-  // By `low` alone, for whom the other table would be one too many. False of a byte outside ASCII.
+  // This looks at `low` alone, for callers with no room for the other table. It is false of a byte outside ASCII.
   static constexpr bool Has(const uint8_t* low, uint8_t byte) {
     return (low[byte & 15] >> (byte >> 4) & 1) != 0;
   }

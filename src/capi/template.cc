@@ -16,7 +16,7 @@ namespace {
 using rankfeed::Layout;
 using namespace rankfeed::templates;
 
-// Whether the template is one, and there is a place for so many bytes.
+// This tells whether the template was initialized, and whether there is a place for so many bytes.
 bool Good(const rankfeed_template* row, const void* out = nullptr, size_t capacity = 0) {
   return row != nullptr && row->magic == kTemplateMagic && (out != nullptr || capacity == 0);
 }

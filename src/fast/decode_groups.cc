@@ -141,7 +141,7 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info
   return c.valid && is_code(c.info, true);
 }
 
-// The same at an end of the segment. neighbour: the byte beyond it, which must be a sign; kNoByte where the
+// This tells the same of an end of the segment. neighbour: the byte beyond it, which must be a sign; kNoByte where the
 // stretch ends: then no Strip may drop the character, as these rules would.
 bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
   if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;

@@ -80,7 +80,7 @@ class Emitter {
     closed_ = end == stretch_.size();
     if (auto* const sp = std::get_if<SpOffsets>(&places_)) sp->Skip(end);
   }
-  // Whether places after the first part of the stretch are known without a look at that part.
+  // This tells whether places after the first part of the stretch are known without a look at that part.
   bool MayPartAtBegin() const {
     const auto* const hf = wants_offsets_ ? std::get_if<Offsets>(&places_) : nullptr;
     return hf == nullptr || hf->begins_plainly();
@@ -157,7 +157,7 @@ class Emitter {
     ledger_.Begin(sink_->count, score);
   }
 
-  // A word of one U+2581, if separators end the stretch.
+  // Writes a word of one U+2581, if separators end the stretch.
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
     trailing_space_ |= !stretch_.empty() && fast::IsSeparator(model_.segment, stretch_.back());
     if (!trailing_space_) return RANKFEED_REASON_NONE;
@@ -168,7 +168,7 @@ class Emitter {
     return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
-  // Segments [begin, end), all of which were found in a table or in the cache, or were searched.
+  // Writes segments [begin, end), all of which were found in a table or in the cache, or were searched.
   [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     const bool places = wants_offsets_;
     if (begin < end) trailing_space_ = false;
@@ -256,7 +256,7 @@ class Emitter {
     return done;
   }
 
-  // The spans of one segment, and whether spaces come after them.
+  // Writes the spans of one segment, and notes whether spaces come after them.
   [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;

@@ -88,8 +88,8 @@ class LookUp {
   const uint16_t* misses() const { return scratch_.batch.misses; }
   uint32_t miss_count() const { return miss_count_; }
 
-  // What miss k became depends on its neighbours: repeats of it, and of the misses after it, become misses of their
-  // own. Once a batch: O((misses + repeats) log).
+  // The spans of miss k depend on its neighbours: repeats of it, and of the misses after it, become misses of their
+  // own. This is called once a batch at most: O((misses + repeats) log).
   void ForgetRepeats(uint32_t k);
 
   // What misses were decoded to: room for as many, in order, and how many there are.

@@ -22,8 +22,8 @@
 
 namespace rankfeed::fast {
 
-// What places are found with in both parity modes: a stretch, whose first byte is at that offset of the
-// text, and how many codes its bytes and the pieces have.
+// This holds the data by which both parity modes find places: a stretch, whose first byte is at that offset of
+// the text, and how many codes its bytes and the pieces have.
 class PlacesInStretch {
  protected:
   explicit PlacesInStretch(const Model& model) : model_(model) {
@@ -44,7 +44,7 @@ class PlacesInStretch {
   uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
     return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
   }
-  // The same of tokens [first, last). An unknown one has none.
+  // This is how many tokens [first, last) have. An unknown one has none.
   uint32_t CodesOf(const TokenSink& sink, uint32_t first, uint32_t last) const {
     uint32_t codes = 0;
     while (first < last) codes += CodesOf(sink, first++);

@@ -195,8 +195,8 @@ uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason
   return begin(run);
 }
 
-// What can be cut out of a stretch around waiting segment i. Segments before this run may be done already, so
-// that the first cut may be at the separator in front of the first segment that waits.
+// This finds the part that can be cut out of a stretch around waiting segment i. Segments before this run may be
+// done already, so the first cut may be at the separator in front of the first segment that waits, no sooner.
 bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const Segments all = segments();
   const std::string_view stretch = run.stretch;

@@ -80,7 +80,7 @@ class SegmentScanner {
     if (splits_.has_value()) return splits_->Next(at_, kBlockBytes, segments, &at_);
     return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
-  // Whether the last block holds a stop byte; of splits of a pattern, that which Start looked at last.
+  // This tells whether the last block holds a stop byte: of splits of a pattern, the block that Start looked at last.
   bool stopped() const { return splits_.has_value() ? splits_->stopped() : stopped_; }
 
  private:

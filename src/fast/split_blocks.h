@@ -36,7 +36,7 @@ class SplitBlocks {
   // Whether it finds the splits of a pattern.
   static bool Knows(uint32_t knobs);
 
-  // Of a model whose segments are those of its pattern. All must stay.
+  // The model's segments are the splits of its pattern. Model and kernels must outlive this object.
   SplitBlocks(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes);
 
   const CharacterTables& tables() const { return tables_; }
@@ -50,12 +50,12 @@ class SplitBlocks {
     if (k < 2 || k % kTogether == 0) Classify(k);
     return masks_[k].beyond_ascii == 0 ? nullptr : ClassifyLeads(k);
   }
-  // Whether a stop byte is among those looked at.
+  // This tells whether a stop byte is among the bytes looked at.
   bool stopped() const { return stopped_; }
 
   // Finds begins in text[at, stop), kMostBytes at most, where a split begins at `at`; where what comes
   // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8. Looks
-  // at the bytes first, unless it is them that were looked at last. O(stop - at).
+  // at the bytes first, unless they are the ones that were looked at last, all of them. O(stop - at).
   void Find(std::string_view text, size_t at, size_t stop, Begins* begins);
 
  private:
@@ -64,7 +64,8 @@ class SplitBlocks {
     uint64_t letter = 0, other = 0, digit = 0, white = 0, blank = 0, line_end = 0, sign = 0, tail = 0;
   };
 
-  // 64 bytes each that one call classifies; the first is alone, as more of a text of many parts is not looked at.
+  // One call classifies so many words of 64 bytes. The first word is classified alone, since a text with much that NFC
+  // may change is begun anew after every few bytes.
   static constexpr size_t kTogether = 16;
 
   void Classify(size_t k);

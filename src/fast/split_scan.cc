@@ -9,6 +9,7 @@
 #include "normalize/unicode_forms.h"
 
 namespace rankfeed::fast {
+
 SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes)
     : model_(model),
       kernels_(kernels),

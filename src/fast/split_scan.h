@@ -26,7 +26,7 @@ class SplitScanner {
   bool Start(std::string_view text);
   // Where the first such byte or character is, if Start was false.
   size_t stable_bytes() const { return stable_; }
-  // Whether the last kMostBytes of the text, or all of a shorter one, hold a stop byte.
+  // This tells whether the last kMostBytes of the text, or all of a shorter one, hold a stop byte.
   bool stopped() const { return blocks_.stopped(); }
 
   // Appends the segments that begin in the `bytes` after `at` to segments, one for each byte at most;

@@ -125,7 +125,7 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
     const __m512i part0 = Load(batch.parts[0] + i);
     const __m512i bucket = _mm512_and_si512(Load(batch.hashes + i), Set(tables.table_mask));
     Entries of = EntriesOf(table, bucket, part0, Load(batch.parts[1] + i));
-    // Of a segment of fewer bytes than sixteen the third part is zero.
+    // The third part is zero in the key of a segment of fewer than sixteen bytes.
     if (_mm512_test_epi64_mask(part0, Set(0x70)) != 0) {
       of.equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, of.at), Load(batch.parts[2] + i));
     }

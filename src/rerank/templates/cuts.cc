@@ -107,7 +107,7 @@ bool CutIsSafe(const Model& model, std::string_view literal, size_t at) {
   }
   const std::span<const image::Step> steps = model.pre_tokenizer;
   const auto spells = [](const image::Step& other) { return Is(other, image::Op::kByteLevel); };
-  // A space before each text.
+  // Such a step puts a space before each text.
   const auto spaced = [&](const image::Step& other) { return spells(other) && other.arg0 != 0; };
   const auto step = std::find_if_not(steps.begin(), steps.end(), spells);
   if (step == steps.end() || !Is(*step, image::Op::kSplitPattern)) return false;

@@ -15,13 +15,13 @@
 namespace rankfeed::templates {
 namespace {
 
-// Whether the part's text differs from row to row.
+// This tells whether the part's text differs from row to row.
 bool Varies(const Part& part) {
   return (part.kind >= RANKFEED_PART_QUERY && part.kind <= RANKFEED_PART_NUMBER) ||
          (part.flags & RANKFEED_PART_WITH_INSTRUCTION) != 0;
 }
 
-// Whether the part is a text that stands in all rows.
+// This tells whether the part is a text that stands in all rows.
 bool IsLiteral(const Part& part) {
   return part.kind == RANKFEED_PART_TEXT && part.flags == 0;
 }
@@ -30,7 +30,7 @@ bool EndsSection(const Part& part) {
   return part.kind == RANKFEED_PART_EACH || part.kind == RANKFEED_PART_END;
 }
 
-// Rules that need no vocabulary.
+// This checks the rules that need no vocabulary.
 Refusal OfRow(const rankfeed_row_template& row) {
   uint32_t seen[RANKFEED_PART_END + 1] = {}, markers = 0;
   const uint32_t &documents = seen[RANKFEED_PART_DOCUMENT], &begins = seen[RANKFEED_PART_EACH];
