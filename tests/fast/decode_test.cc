@@ -266,8 +266,8 @@ TEST(Decode, SumsWithinWords) {
 }
 
 // Unknown characters next to each other are one token, after a span that is long enough to be cut
-// too: one of them is the last one of an expansion (U+337F becomes four Han), or a character stands
-// between them that vanishes (U+0004).
+// too: one of them is the last one of an expansion (U+337F becomes four Han), a character stands
+// between them that vanishes (U+0004), or the second is ASCII.
 TEST(Decode, FuseUnknownCharactersThatBecomeNeighbours) {
   Vocabulary v;
   for (const char* const known : {"\u4e00", "\u4e01", "\u5f0f", "\u2581", "a", "b"})
@@ -281,7 +281,7 @@ TEST(Decode, FuseUnknownCharactersThatBecomeNeighbours) {
           std::string text;
           for (size_t i = 0; i < size; ++i) text += fill;
           for (const char* const end :
-               {"\u337f\u9999\u4e01", "\u9999\u337f\u9999", "\u9999\4\u9998b"}) {
+               {"\u337f\u9999\u4e01", "\u9999\u337f\u9999", "\u9999\4\u9998b", "\u9999cb"}) {
             ASSERT_EQ(Encode(fast, text + end, 0), Encode(plain, text + end, 0))
                 << size << fill << end;
           }
