@@ -76,6 +76,8 @@ TEST(SplitPattern, NotOfTheFamily) {
            Qwen(kAnyCaseText, letters, R"(\p{N})", R"( ?[^\s\p{L}\p{N}]+[\r\n]*)", R"(\s*+[\r\n]+|\s+(?!\S)|\s+)"),
            Qwen(kAnyCaseText, letters, R"(\p{N})", R"( ?[^\s\p{L}\p{N}]+[\r\n]*)", R"(\s*[\r\n]+|\s+)"),
            Qwen(kAnyCaseText, letters, R"(\p{N})", R"( ?[^\s\p{L}\p{N}]+[\r\n]*)", R"(\s*[\r\n]+)"),
+           Qwen(kAnyCaseText, letters, R"(\p{N})", R"( ?[^\s\p{L}\p{N}]+[\r\n]*)",
+                R"(\s+$|\s*[\r\n]|\s+(?!\S)|\s)"),           // ends before each line feed too
            Qwen(kAnyCaseText, R"(\p{N})", letters),           // another order
            R"([^\r\n\p{L}\p{N}]?)" + upper + "*" + lower + "+|" + R"(\p{N})",  // the second arm is missing
            R"([^\r\n\p{L}\p{N}]?)" + upper + "*+" + lower + "+|" + R"([^\r\n\p{L}\p{N}]?)" + upper + "+" + lower + "*",

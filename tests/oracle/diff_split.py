@@ -219,6 +219,10 @@ def patterns(args, engine, report):
 
     for regex in CATASTROPHIC:
         check(regex)
+    for regex in PATTERNS.values():  # one possessive part of it in the plain spelling
+        for at in range(len(regex)):
+            if regex.startswith("++", at):
+                check(regex[:at] + regex[at + 1:])
     for _ in range(args.count):
         check(changed(rng, rng.choice(list(PATTERNS.values()) + DEEPSEEK)))
     print(f"{taken} patterns are taken, all others are refused")

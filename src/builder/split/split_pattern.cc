@@ -207,6 +207,8 @@ bool BeginWith(const std::vector<Alternative>& pattern, size_t from, const std::
   return true;
 }
 bool Same(const Alternative& pattern, const Alternative& arm) {
+  // Ruby's $ is before every line feed too, so \s+ in front of it gives white space back, and \s++ does not.
+  if (!pattern.empty() && pattern.back().kind == Item::kEnd && !pattern.front().possessive) return false;
   return std::equal(pattern.begin(), pattern.end(), arm.begin(), arm.end(),
                     [](const Item& p, const Item& a) {
                       return p.kind == a.kind && p.chars == a.chars && p.any_case == a.any_case &&
