@@ -1,5 +1,6 @@
 #!/bin/sh
-# build_wheel.sh PYTHON SOURCE WORK: WORK/wheel/*.whl by `pip wheel`, unpacked into WORK/site.
+# build_wheel.sh PYTHON SOURCE WORK: WORK/wheel/*.whl by `pip wheel`, unpacked into WORK/site. What builds it is PYTHON's
+# own where it is there, else pip makes an environment for it, as it does for users (and in the long suite's wheels).
 if [ ! -x "$1" ]; then
   echo "SKIPPED: no Python interpreter at $1 (scripts/python-env.sh makes it; or set RANKFEED_PYTHON)"
   exit 77
@@ -7,6 +8,8 @@ fi
 set -e
 mkdir -p "$3"
 rm -rf "$3/wheel" "$3/site"
-"$1" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$3/wheel" "$2"
+isolation=--no-build-isolation
+"$1" -c 'import nanobind, scikit_build_core' 2>/dev/null || isolation=
+"$1" -m pip wheel --quiet --disable-pip-version-check $isolation --no-deps --wheel-dir "$3/wheel" "$2"
 "$1" -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target "$3/site" "$3"/wheel/*.whl
 ls -l "$3/wheel"
