@@ -34,9 +34,9 @@ endif()
 
 # A test's own code has no debug information with sanitizers, and no checks of pointers but AddressSanitizer's: clang takes
 # a quarter more time for both. Inline functions of the public headers have all checks in the program and the fuzz targets.
-set(rankfeed_seldom_wrong "")
+set(rankfeed_unchecked "")
 if(RANKFEED_SANITIZE MATCHES undefined)
-  set(rankfeed_seldom_wrong -fno-sanitize=null,vptr,alignment,object-size)
+  set(rankfeed_unchecked -fno-sanitize=null,vptr,alignment,object-size)
 endif()
 
 function(rankfeed_add_test name)
@@ -46,10 +46,10 @@ function(rankfeed_add_test name)
                         Threads::Threads)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/gpu_handoff)
-  # What a test itself does is little beside what it calls; without optimization it compiles in half the time.
   if(RANKFEED_SANITIZE)
-    target_compile_options(${name} PRIVATE -g0 ${rankfeed_seldom_wrong})
+    target_compile_options(${name} PRIVATE -g0 ${rankfeed_unchecked})
   endif()
+  # What a test itself does is little beside what it calls; without optimization it compiles in half the time.
   if(NOT arg_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O0)
     if(rankfeed_precompiles)

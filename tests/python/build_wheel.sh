@@ -1,6 +1,6 @@
 #!/bin/sh
-# build_wheel.sh PYTHON SOURCE WORK: WORK/wheel/*.whl by `pip wheel`, unpacked into WORK/site. What builds it is PYTHON's
-# own where it is there, else pip makes an environment for it, as it does for users (and in the long suite's wheels).
+# build_wheel.sh PYTHON SOURCE WORK: WORK/wheel/*.whl by `pip wheel`, unpacked into WORK/site. PYTHON's own
+# nanobind and scikit-build-core build it where it has them; otherwise pip makes an environment with them, as for users.
 if [ ! -x "$1" ]; then
   echo "SKIPPED: no Python interpreter at $1 (scripts/python-env.sh makes it; or set RANKFEED_PYTHON)"
   exit 77

@@ -264,7 +264,7 @@ TEST_F(TemplateTest, CutOnlyWhereTheIdsAreThoseOfTheWholeText) {
   }
 }
 
-// As the libraries do that cut the query to three quarters of a limit, and never to nothing.
+// The query is cut to three quarters of a limit and never to nothing, as libraries of such models cut it.
 TEST_F(TemplateTest, CutTheQueryToQuartersOfTheLimitInWholeTokens) {
   const auto parts = Parts(true);
   rankfeed_row_template row = Row(parts);

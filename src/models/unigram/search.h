@@ -13,7 +13,7 @@
 // that one minimum moves all three. Pieces that no best path takes are not in the automaton
 // (builder/models/unigram/pruning.h).
 //
-// Cost: O(characters * pieces that end at one). What it replaced: bench/NOTES.md, "What pays".
+// Cost: O(characters * pieces that end at one). bench/NOTES.md, "What pays", says what it replaced.
 #pragma once
 
 #include <cstdint>
