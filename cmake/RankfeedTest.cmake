@@ -18,25 +18,29 @@ function(rankfeed_long slice)
   endforeach()
 endfunction()
 
-# What nearly every test includes, read once. By gcc only: what clang makes of it differs from clone to clone, so that no
-# compiler cache knows the tests of another. A program, since its position-independence has to be that of the tests.
+# A test's own code has no debug information with sanitizers, and no checks of pointers but AddressSanitizer's: clang takes
+# a quarter more time for both. Inline functions of the public headers have all checks in the program and the fuzz targets.
+set(rankfeed_test_options "")
+if(RANKFEED_SANITIZE)
+  set(rankfeed_test_options -g0)
+endif()
+if(RANKFEED_SANITIZE MATCHES undefined)
+  list(APPEND rankfeed_test_options -fno-sanitize=null,vptr,alignment,object-size)
+endif()
+
+# What nearly every test includes, read once. A program, since its position-independence has to be that of the tests. What
+# clang makes of it differs from clone to clone: no compiler cache knows the tests of another clone, which costs less than
+# reading these headers again for each test of a new one.
 set(rankfeed_precompiles OFF)
-if(RANKFEED_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT RANKFEED_SANITIZE)
+if(RANKFEED_TOGETHER AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(rankfeed_precompiles ON)
   set(headers_main ${PROJECT_BINARY_DIR}/rankfeed_test_headers.cc)
   file(CONFIGURE OUTPUT ${headers_main} CONTENT "int main() {}\n" @ONLY)
   add_executable(rankfeed_test_headers EXCLUDE_FROM_ALL ${headers_main})
-  target_link_libraries(rankfeed_test_headers PRIVATE rankfeed_flags GTest::gtest)
-  target_compile_options(rankfeed_test_headers PRIVATE -O0)
+  target_link_libraries(rankfeed_test_headers PRIVATE rankfeed_flags GTest::gtest Threads::Threads)
+  target_compile_options(rankfeed_test_headers PRIVATE ${rankfeed_test_options} -O0)
   target_precompile_headers(rankfeed_test_headers PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <cstdint>
     <cstring> <filesystem> <fstream> <functional> <map> <memory> <random> <string> <string_view> <thread> <vector>)
-endif()
-
-# A test's own code has no debug information with sanitizers, and no checks of pointers but AddressSanitizer's: clang takes
-# a quarter more time for both. Inline functions of the public headers have all checks in the program and the fuzz targets.
-set(rankfeed_unchecked "")
-if(RANKFEED_SANITIZE MATCHES undefined)
-  set(rankfeed_unchecked -fno-sanitize=null,vptr,alignment,object-size)
 endif()
 
 function(rankfeed_add_test name)
@@ -46,9 +50,7 @@ function(rankfeed_add_test name)
                         Threads::Threads)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/gpu_handoff)
-  if(RANKFEED_SANITIZE)
-    target_compile_options(${name} PRIVATE -g0 ${rankfeed_unchecked})
-  endif()
+  target_compile_options(${name} PRIVATE ${rankfeed_test_options})
   # What a test itself does is little beside what it calls; without optimization it compiles in half the time.
   if(NOT arg_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O0)

@@ -37,6 +37,9 @@ constexpr size_t kMaxText = 16 << 10;
 constexpr long kGrowth = 8 << 20, kGrowthPerThread = 512 << 10;
 // A swap takes seconds where many threads share few processors, so that the wait for readers samples too.
 constexpr uint64_t kWaitsBetweenSamples = 20;
+// On a loaded machine all documents may be encoded before the last reader lets go of an old vocabulary: then texts go on
+// until one is swapped, but not for ever.
+constexpr uint64_t kMostWithoutSwap = 100;
 constexpr double kLongEnough = 10;       // seconds; a shorter run is still warming up
 
 [[noreturn]] void Die(const std::string& what) {
@@ -126,7 +129,7 @@ Outcome Run(const Work& work, size_t threads, uint64_t documents, double seconds
   // One published vocabulary of each mode; shared_ptr counts the readers.
   std::shared_ptr<Vocabulary> published[2] = {std::make_shared<Vocabulary>(work.images[0]),
                                               std::make_shared<Vocabulary>(work.images[1])};
-  std::atomic<uint64_t> next{0}, tokens{0}, differences{0};
+  std::atomic<uint64_t> next{0}, tokens{0}, differences{0}, swaps{0};
   std::atomic<bool> stop{false};
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] {
@@ -144,7 +147,7 @@ Outcome Run(const Work& work, size_t threads, uint64_t documents, double seconds
         uint64_t own_tokens = 0, own_differences = 0;
         for (int i = 0; i < 512 && !stop; ++i) {
           const uint64_t document = next++;
-          if (document >= documents) {
+          if (document >= (swaps > 0 ? documents : kMostWithoutSwap * documents)) {
             stop = true;
             break;
           }
@@ -178,7 +181,7 @@ Outcome Run(const Work& work, size_t threads, uint64_t documents, double seconds
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (++waits % kWaitsBetweenSamples == 0) sample();
       }
-      outcome.swaps += old.use_count() == 1;
+      swaps += old.use_count() == 1;
     }
     if (stop) break;  // readers may still hold an old one, which is no growth
     sample();
@@ -189,6 +192,7 @@ Outcome Run(const Work& work, size_t threads, uint64_t documents, double seconds
   outcome.seconds = elapsed();
   outcome.documents = std::min<uint64_t>(next, documents);
   outcome.tokens = tokens;
+  outcome.swaps = swaps;
   outcome.differences = differences;
   return outcome;
 }
