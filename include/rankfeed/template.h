@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rankfeed/template.h: rows of LLM rerankers: a template as data, compiled with a vocabulary.
  *
- *   <Instruct>: {instruction}\n<Query>: {query}\n | <Document>: {document}
+ *   "<Instruct>: {instruction}\n<Query>: {query}\n" and "<Document>: {document}"
  *
  * A row of such a model is a prompt: literal text, special tokens, and the query, an instruction and
  * the document in places of it. What stands beside a role is tokenized together with it, because
