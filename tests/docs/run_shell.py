@@ -58,6 +58,8 @@ ELSEWHERE = {
     "cmake --preset fuzz": "preset:fuzz",
     "cmake --build --preset fuzz": "preset:fuzz",
     "cmake --preset checked": "preset:checked",
+    "cmake --preset release": "preset:release",
+    "cmake --build --preset release": "preset:release",
     "cmake --build build-fuzz-asan": "target:rankfeed_fuzz",
     "fuzz/run.py": "file:fuzz/run.py",
     ".venv/bin/python tests/oracle/bulk_sp.py": "file:tests/oracle/bulk_sp.py",
