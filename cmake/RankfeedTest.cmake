@@ -28,9 +28,9 @@ if(RANKFEED_SANITIZE MATCHES undefined)
   list(APPEND rankfeed_test_options -fno-sanitize=null,vptr,alignment,object-size)
 endif()
 
-# What nearly every test includes, read once. A program, since its position-independence has to be that of the tests. What
-# clang makes of it differs from clone to clone: no compiler cache knows the tests of another clone, which costs less than
-# reading these headers again for each test of a new one.
+# The headers that nearly every test includes are read once. They belong to a program, because its position-independence has
+# to be that of the tests. What clang makes of them differs from clone to clone, so no compiler cache knows the tests of
+# another clone; that costs less than reading these headers again for each test of a new one.
 set(rankfeed_precompiles OFF)
 if(RANKFEED_TOGETHER AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(rankfeed_precompiles ON)
