@@ -78,8 +78,11 @@ TEST_F(BackendHost, ProcessWideBackendIsOneObject) {
   EXPECT_EQ(count, 1);
 }
 
-#ifndef __SANITIZE_THREAD__  // which lets a child of several threads start none
 TEST(ProcessWideBackend, CopiesOfAForkedChildNeedNoThreadOfItsParent) {
+#ifdef RANKFEED_TEST_SANITIZED
+  GTEST_SKIP() << "AddressSanitizer's allocator (LLVM 14) keeps locks that other threads held at the fork, and the "
+                  "child waits for ever in its first malloc; ThreadSanitizer lets a child of several threads start none";
+#endif
   const rankfeed_gpu_backend* const table = rankfeed_handoff_host_backend();
   void* ctx = nullptr;
   ASSERT_EQ(table->device_open(table->self, 0, &ctx), RANKFEED_GPU_OK);
@@ -112,7 +115,6 @@ TEST(ProcessWideBackend, CopiesOfAForkedChildNeedNoThreadOfItsParent) {
   copying.join();
   table->device_close(ctx);
 }
-#endif
 
 TEST_F(BackendHost, StreamsRunInOrderAndBesideTheCaller) {
   Block(stream);
