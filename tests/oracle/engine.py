@@ -183,13 +183,15 @@ class Engine:
         return out
 
 
-def reduce_text(text, differs):
-    """A small part of text (str or bytes) that still differs: drops halves, quarters, ... units."""
-    size = max(len(text) // 2, 1)
+def reduce_text(text, differs, seconds=60):
+    """A small part of text (str or bytes) that still differs: drops halves, quarters, ... units, for so long at most."""
+    size, until = max(len(text) // 2, 1), time.monotonic() + seconds
     while True:
         at = 0
         changed = False
         while at < len(text):
+            if time.monotonic() > until:
+                return text
             shorter = text[:at] + text[at + size:]
             if len(shorter) < len(text) and differs(shorter):
                 text, changed = shorter, True
@@ -218,7 +220,7 @@ class Report:
               f"  reference {str(reference)[:600]}")
         if fragment is not None:
             part, mine, theirs = fragment
-            print(f"  smallest  {ascii(part)}\n  engine    {str(mine)[:600]}\n  reference {str(theirs)[:600]}")
+            print(f"  smallest  {ascii(part)[:2000]}\n  engine    {str(mine)[:600]}\n  reference {str(theirs)[:600]}")
         sys.stdout.flush()
 
     def finish(self, what):

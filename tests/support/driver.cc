@@ -153,7 +153,8 @@ class Driver {
     limits.max_text_bytes = static_cast<uint32_t>(limit_);
     limits.with_offsets = 1;
     limits.cache_bytes = 1u << 20;
-    limits.max_stretch_bytes = 1u << 20;  // for texts that grow tenfold and cannot be cut
+    // The text may be one stretch that cannot be cut, and grow tenfold.
+    limits.max_stretch_bytes = std::max(1u << 20, limits.max_text_bytes);
     rankfeed_mem_req need{};
     if (rankfeed_encoder_mem_req(model(), &limits, &need) != RANKFEED_OK) Die("mem_req failed");
     encoder_ = nullptr;
