@@ -108,8 +108,8 @@ python_source() { # VERSION
   local suite=trixie
   [[ $1 == 3.13 ]] || suite=forky
   mkdir -p "$work/python-src-$1"
-  (cd "$work/python-src-$1" && { [[ -e $(echo "python$1"_*.orig.tar.xz) ]] || debian amd64 $suite source --download-only "python$1"; } &&
-    tar -xJf "python$1"_*.orig.tar.xz --strip-components=1)
+  (cd "$work/python-src-$1" && { [[ -e $(echo "python$1"_*.orig.tar.xz) ]] || debian amd64 $suite source --download-only "python$1" ||
+    skip "no source of Python $1 could be had from Debian's $suite"; } && tar -xJf "python$1"_*.orig.tar.xz --strip-components=1)
 }
 free_threaded() { # VERSION
   local out=$work/free-threaded/$1

@@ -24,8 +24,9 @@ def of_macos(file: lief.MachO.Binary, platform: str):
     found = f"macosx_{oldest[0]}_{oldest[1]}_{machine}"
     needed = [one.name for one in file.libraries if one.command != lief.MachO.LoadCommand.TYPE.ID_DYLIB]
     handed = [one.name for one in file.exported_symbols if not VISIBLE.match(one.name)]
-    problems = [f"{one.name} is in no library" for one in file.imported_symbols
-                if not (one.has_binding_info and one.binding_info.has_library) and not re.match(r"__?Py", one.name)]
+    # What the linker left out of the code stays in the list of symbols, and is bound to nothing.
+    problems = [f"{one.symbol.name} is in no library" for one in file.bindings
+                if one.library_ordinal < 0 and not re.match(r"__?Py", one.symbol.name)]
     if found != platform:
         problems.append(f"it is for {found}, and the wheel says {platform}")
     if needed != SYSTEM:
