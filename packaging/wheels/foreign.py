@@ -24,7 +24,8 @@ def of_macos(file: lief.MachO.Binary, platform: str):
     found = f"macosx_{oldest[0]}_{oldest[1]}_{machine}"
     needed = [one.name for one in file.libraries if one.command != lief.MachO.LoadCommand.TYPE.ID_DYLIB]
     handed = [one.name for one in file.exported_symbols if not VISIBLE.match(one.name)]
-    # What the linker left out of the code stays in the list of symbols, and is bound to nothing.
+    # A symbol that only code left out by the linker needs stays in the list and is bound to nothing, so the bindings
+    # are asked. Their ordinals below 0 name no library (<mach-o/loader.h>, BIND_SPECIAL_DYLIB_FLAT_LOOKUP).
     problems = [f"{one.symbol.name} is in no library" for one in file.bindings
                 if one.library_ordinal < 0 and not re.match(r"__?Py", one.symbol.name)]
     if found != platform:

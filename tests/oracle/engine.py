@@ -184,7 +184,7 @@ class Engine:
 
 
 def reduce_text(text, differs, seconds=60):
-    """A small part of text (str or bytes) that still differs: drops halves, quarters, ... units, for so long at most."""
+    """A small part of text (str or bytes) that still differs: drops halves, quarters, ... units, until the time is over."""
     size, until = max(len(text) // 2, 1), time.monotonic() + seconds
     while True:
         at = 0
