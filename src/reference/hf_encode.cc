@@ -209,34 +209,25 @@ class Encoder {
   // Puts the mark of a token over its text, see split::kPlainMark.
   void Mark(const AddedMatch& match) {
     const normalize::NormalizedText& in = buffers_.in();
-    const uint32_t size = match.end - match.begin;
+    const uint32_t at = match.begin;
     const EndSpaces spaces =
-        trimmer_.on() ? CountEndSpaces(in.view(match.begin, match.end)) : EndSpaces();
-    in.data[match.begin] = spaces.leading == 0 ? split::kPlainMark
-                           : size == 1         ? split::kMarkOfSpace
-                                               : split::kMarkWithCount;
+        trimmer_.on() ? CountEndSpaces(in.view(at, match.end)) : EndSpaces();
+    in.data[at] = split::kPlainMark;
     if (in.end == nullptr) return;
     const uint32_t end = in.end[match.end - 1];
-    if (in.data[match.begin] == split::kMarkWithCount) {
-      in.begin[match.begin + 1] = spaces.leading;
-      in.end[match.begin + 1] = end;
+    in.end[at] = TrimBack(text_, end, spaces.trailing);
+    if (trimmer_.MayKeep(spaces.leading) && in.begin[at] < end) {
+      in.data[at] = split::kMarkOfSpace;
+    } else {
+      in.begin[at] = TrimFront(text_, in.begin[at], end, spaces.leading);
     }
-    in.end[match.begin] = TrimBack(text_, end, spaces.trailing);
-    if (in.data[match.begin] == split::kMarkOfSpace) in.end[match.begin] = end;
   }
 
   void PushMark(uint32_t id, uint32_t at) {
     const normalize::NormalizedText& in = buffers_.in();
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
-    const uint32_t begin = in.begin[at], end = in.end[at];
-    switch (in.data[at]) {
-      case split::kMarkOfSpace:
-        return Emit(id, begin, TrimBack(text_, end, 1), 1, end);
-      case split::kMarkWithCount:
-        return Emit(id, begin, end, in.begin[at + 1], in.end[at + 1]);
-      default:
-        return Emit(id, begin, end, 0, end);
-    }
+    const uint32_t leading = in.data[at] == split::kMarkOfSpace ? 1 : 0;
+    Emit(id, in.begin[at], in.end[at], leading, static_cast<uint32_t>(text_.size()));
   }
 
   // One model call (models/wordpiece/mod.rs tokenize).

@@ -66,6 +66,8 @@ class OffsetTrimmer {
       : on_(on), keeps_prefix_(keeps_prefix), first_token_(first_token) {}
 
   bool on() const { return on_; }
+  // Whether so many leading characters stay if no token is before them.
+  bool MayKeep(uint32_t leading) const { return leading == 1 && keeps_prefix_; }
 
   // A token of bytes [begin, end) of the text, before any trimming.
   void Push(TokenSink& sink, std::string_view text, uint32_t id, uint32_t begin, uint32_t end,
@@ -79,7 +81,7 @@ class OffsetTrimmer {
   void Emit(TokenSink& sink, std::string_view text, uint32_t id, uint32_t begin, uint32_t end,
             uint32_t leading, uint32_t whole_end) const {
     const bool first = sink.count == first_token_ || begin == 0;
-    if (leading == 1 && first && keeps_prefix_) leading = 0;
+    if (first && MayKeep(leading)) leading = 0;
     begin = TrimFront(text, begin, whole_end, leading);
     sink.Push(id, begin, std::max(begin, end));
   }

@@ -163,10 +163,10 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
   return false;  // image/verify.cc: StepList admits pre-tokenizers only
 }
 
-// Copies the mark of a token, or the two.
-bool CopyToken(const NormalizedText& in, uint32_t at, uint32_t id, uint32_t to,
-               normalize::Writer* writer, SplitList* result) {
-  writer->Copy(at, at + (in.data[at] == kMarkWithCount ? 2 : 1));
+// Copies the mark of a token.
+bool CopyToken(uint32_t at, uint32_t id, uint32_t to, normalize::Writer* writer,
+               SplitList* result) {
+  writer->Copy(at, at + 1);
   return writer->ok() && result->AddToken(to, id);
 }
 
@@ -178,7 +178,7 @@ bool PrefixSpaces(const NormalizedText& in, NormalizedText* out, const SplitList
   for (uint32_t i = 0; i < splits.count; ++i) {
     const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size, end = splits.end[i];
     if ((splits.begin[i] & kTokenSplit) != 0) {
-      if (!CopyToken(in, begin, end, start, &writer, result)) return false;
+      if (!CopyToken(begin, end, start, &writer, result)) return false;
       continue;
     }
     if (in.data[begin] != ' ') writer.Put(" ", begin);
@@ -198,7 +198,7 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
   for (uint32_t i = 0; i < splits.count; ++i) {
     const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size;
     if ((splits.begin[i] & kTokenSplit) != 0) {
-      if (!CopyToken(in, begin, splits.end[i], start, &writer, result)) return false;
+      if (!CopyToken(begin, splits.end[i], start, &writer, result)) return false;
       continue;
     }
     const uint32_t end = splits.end[i];

@@ -15,11 +15,11 @@ namespace rankfeed::split {
 // is the place of its mark, with kTokenSplit, and end is the token's id.
 inline constexpr uint32_t kTokenSplit = 0x80000000u;
 
-// What stands in the text for an added token once it is found: one byte with the token's range.
-// With trim_offsets, a token with white space in front has a second byte, whose begin is the count
-// of it and whose end is the token's before trimming; a token of one byte that is white space has
-// none.
-inline constexpr char kPlainMark = 0, kMarkWithCount = 1, kMarkOfSpace = 2;
+// What stands in the text for an added token once it is found: one byte with the token's range. It
+// has no second byte, because the next token may begin there: the search goes on inside the white
+// space that rstrip takes. The range is trimmed already where trim_offsets is on, but for the one
+// space in front of a kMarkOfSpace, which stays if no token is before it.
+inline constexpr char kPlainMark = 0, kMarkOfSpace = 1;
 
 struct SplitList {
   uint32_t* begin = nullptr;
