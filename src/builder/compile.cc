@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "builder/compile.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
 
 #include "base/aligned_memory.h"
 #include "base/other_kind.h"
+#include "builder/base/code_points.h"
 #include "builder/base/limits.h"
 #include "builder/files/presets.h"
 #include "builder/files/read_hf_json.h"
@@ -130,6 +132,22 @@ class TokenNormalizer {
   uint64_t done_ = 0;
 };
 
+// Refuses a token that the normalizer makes nothing of. tokenizers looks for the empty text then: it finds
+// the token between all characters, and panics on some texts.
+[[noreturn]] void RefuseNothing(const std::string& source, const AddedTokenSpec& token) {
+  std::string characters;  // by their numbers, because most of them cannot be seen
+  uint32_t cp;
+  for (size_t at = 0; NextCodePoint(token.content, &at, &cp);) {
+    char number[16];
+    std::snprintf(number, sizeof number, "%sU+%04X", characters.empty() ? "" : " ", cp);
+    characters += number;
+  }
+  throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                   source + ": the added token of id " + std::to_string(token.id) + " (" + characters +
+                       ") is looked for in normalized text, and normalizes to nothing; with "
+                       "\"normalized\": false it is looked for as it is written");
+}
+
 bool AnyNormalized(const ModelSpec& spec) {
   for (const AddedTokenSpec& token : spec.added_tokens) {
     if ((token.flags & image::kNormalized) != 0 && !spec.normalizer.empty()) return true;
@@ -186,6 +204,7 @@ ImageBytes Compile(std::string_view source, const std::string& name,
     for (const AddedTokenSpec& token : spec.added_tokens) {
       const bool wanted = (token.flags & image::kNormalized) != 0;
       normalized.push_back(wanted ? normalizer.Normalize(token.id, token.content) : std::string());
+      if (wanted && normalized.back().empty()) RefuseNothing(name, token);
     }
   }
   return WriteImage(std::move(spec), hash, normalized);

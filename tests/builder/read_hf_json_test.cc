@@ -461,6 +461,30 @@ TEST(ReadHfJson, NormalizingAddedTokensHasALimit) {
   EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_LIMIT, "makes it more than 16777216"));
 }
 
+// tokenizers finds such a token between all characters of a text, and panics on some.
+TEST(ReadHfJson, RefuseAnAddedTokenThatNormalizesToNothing) {
+  HfFile file;
+  const auto with = [&](const std::string& normalizer, const std::string& content, const std::string& flags) {
+    file.normalizer = normalizer;
+    file.added_tokens = "[" + Added(7, "<x>", "00010") + "," + Added(8, content, flags) + "]";
+    return Compiled(file.Text());
+  };
+  const auto refused = [&](const std::string& normalizer, const std::string& content, const std::string& names) {
+    EXPECT_TRUE(FailsWith(with(normalizer, content, "00010"), RANKFEED_E_UNSUPPORTED,
+                          "the added token of id 8 (" + names +
+                              ") is looked for in normalized text, and normalizes to nothing"));
+    EXPECT_EQ(with(normalizer, content, "00000").info().id_count, 9u);  // looked for as it is written
+    EXPECT_EQ(with(normalizer, "b" + content, "00010").info().id_count, 9u);
+  };
+  const std::string bert = R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,)"
+                           R"("strip_accents":null,"lowercase":true})";
+  refused(bert, R"(\u200d)", "U+200D");
+  refused(bert, R"(\u0301)", "U+0301");
+  refused(bert, R"(\ufeff\u0301)", "U+FEFF U+0301");
+  refused(R"({"type":"Strip","strip_left":true,"strip_right":false})", R"(\n)", "U+000A");
+  refused(R"({"type":"Replace","pattern":{"String":"a"},"content":""})", "aa", "U+0061 U+0061");
+}
+
 TEST(ReadHfJson, SpecialIdsAndPositions) {
   HfFile file;
   file.post_processor = builder_test::kRobertaTemplate;
