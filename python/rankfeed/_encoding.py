@@ -13,6 +13,8 @@ _COLUMNS = ("input_ids", "token_type_ids", "attention_mask", "special_tokens_mas
 class _Rows(Protocol):
     """Where an Encoding's columns come from."""
 
+    n_sequences: int
+
     def length(self, row: int) -> int: ...
     def ids(self, row: int) -> List[int]: ...
     def column(self, name: str, row: int) -> List[Any]: ...
@@ -32,6 +34,10 @@ class Call:
         self.rows = _core.encode_rows(*self._arguments, unit is not None, asked, *names)
         self.ids = self.rows.ids  # what is asked for most often, without a step in between
         self._with_offsets: Optional["_core.Rows"] = None if unit is None else self.rows
+
+    @property
+    def n_sequences(self) -> int:
+        return 1 if self._arguments[2] is None else 2
 
     def length(self, row: int) -> int:
         return self.rows.length(row)
@@ -60,6 +66,10 @@ class Padded:
             "input_ids": padding["pad_id"], "token_type_ids": padding["pad_type_id"], "special_tokens_mask": 1,
             "attention_mask": 0, "sequence": -1, "offset_mapping": (0, 0), "tokens": padding["pad_token"]}
 
+    @property
+    def n_sequences(self) -> int:
+        return self._call.n_sequences
+
     def length(self, row: int) -> int:
         return max(self._call.length(row), self._length)
 
@@ -75,10 +85,10 @@ class Padded:
 class _Stored:
     """The columns of one row that was pickled."""
 
-    __slots__ = ("columns",)
+    __slots__ = ("columns", "n_sequences")
 
-    def __init__(self, columns: Dict[str, List[Any]]):
-        self.columns = columns
+    def __init__(self, columns: Dict[str, List[Any]], n_sequences: int):
+        self.columns, self.n_sequences = columns, n_sequences
 
     def length(self, row: int) -> int:
         return len(self.columns["input_ids"])
@@ -128,7 +138,7 @@ class Encoding(_core.Row):
 
     @property
     def n_sequences(self) -> int:
-        return 1 + max(self._call.column("sequence", self._row), default=0)
+        return self._call.n_sequences
 
     @property
     def overflowing(self) -> List[Encoding]:
@@ -144,7 +154,7 @@ class Encoding(_core.Row):
                "attention_mask, special_tokens_mask, overflowing])"
 
     def __reduce__(self) -> Any:
-        return (_restore, ({name: self._call.column(name, self._row) for name in _COLUMNS}, self.overflowing))
+        return (_restore, ({name: self._call.column(name, self._row) for name in _COLUMNS}, self.overflowing, self.n_sequences))
 
 
 def encodings(call: _Rows, rows: Optional["_core.Rows"], count: int) -> List[Encoding]:
@@ -152,7 +162,7 @@ def encodings(call: _Rows, rows: Optional["_core.Rows"], count: int) -> List[Enc
     return _core.encodings(Encoding, call, rows, count)
 
 
-def _restore(columns: Dict[str, List[Any]], overflowing: List[Encoding]) -> Encoding:
-    encoding = encodings(_Stored(columns), None, 1)[0]
+def _restore(columns: Dict[str, List[Any]], overflowing: List[Encoding], n_sequences: int) -> Encoding:
+    encoding = encodings(_Stored(columns, n_sequences), None, 1)[0]
     encoding._overflowing = overflowing
     return encoding

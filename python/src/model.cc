@@ -294,22 +294,19 @@ Model::Template Model::ReadTemplate(bool pair, bool add_special_tokens) const {
   const auto* ids = static_cast<const int32_t*>(batch.input_ids.data);
   const auto* types = static_cast<const int32_t*>(batch.token_type_ids.data);
   Template out;
-  const auto n = static_cast<uint32_t>(batch.tokens);
-  uint32_t i = 0;
-  const auto part = [&](int32_t until) {
-    std::vector<Template::Special> specials;
-    for (; i < n && ids[i] != until; ++i) specials.push_back({ids[i], types[i]});
-    return specials;
-  };
-  if (pair) {
-    out.prefix = part(query_id);
-    out.query_type = types[i++];
-    out.middle = part(document_id);
-  } else {
-    out.prefix = part(document_id);
+  size_t texts = 0;  // each once: a reranker takes no other template
+  for (uint64_t i = 0; i < batch.tokens; ++i) {
+    if (ids[i] == document_id) {
+      out.document_first = pair && texts == 0;
+      out.document_type = types[i];
+      ++texts;
+    } else if (ids[i] == query_id) {
+      out.query_type = types[i];
+      ++texts;
+    } else {
+      out.specials[texts].push_back({ids[i], types[i]});
+    }
   }
-  out.document_type = types[i++];
-  out.suffix = part(query_id);
   return out;
 }
 

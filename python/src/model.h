@@ -113,13 +113,15 @@ class Model {
   // The same, throwing for the first text that failed.
   Tokenized TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
 
-  // A row without its texts: the special tokens around them, in order, and the token types of the texts.
+  // A row without its texts: the special tokens before, between and after them, in order, and the token types
+  // of the texts.
   struct Template {
     struct Special {
       int32_t id, type;
     };
-    std::vector<Special> prefix, middle, suffix;
+    std::vector<Special> specials[3];  // of a single text, the first two
     int32_t query_type = 0, document_type = 0;
+    bool document_first = false;  // of a pair
   };
   const Template& TemplateOf(bool pair, bool add_special_tokens);
 

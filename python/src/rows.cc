@@ -76,8 +76,9 @@ class Rows {
   const Tokens& query(size_t sample) const { return tokens_[query_of_[sample]]; }
   const Tokens& document(size_t sample) const { return tokens_[queries_ + sample]; }
   size_t length(size_t i) const {
-    return parts_.prefix.size() + parts_.middle.size() + parts_.suffix.size() +
-           rows_[i].query_tokens + rows_[i].tokens;
+    size_t n = rows_[i].query_tokens + rows_[i].tokens;
+    for (const auto& part : parts_.specials) n += part.size();
+    return n;
   }
   size_t longest() const {
     size_t n = 0;
@@ -88,8 +89,9 @@ class Rows {
   // Calls use(run) for the runs of row i, in order.
   template <class Use>
   void ForRuns(size_t i, const Use& use) const {
-    const auto specials = [&](const std::vector<Model::Template::Special>& part) {
-      for (const auto& special : part) use(Run{1, &special.id, nullptr, nullptr, special.type, -1});
+    const auto specials = [&](size_t part) {
+      for (const auto& special : parts_.specials[part])
+        use(Run{1, &special.id, nullptr, nullptr, special.type, -1});
     };
     const auto text = [&](const Tokens& tokens, size_t from, size_t n, int32_t type,
                           int8_t sequence) {
@@ -98,13 +100,16 @@ class Rows {
               offsets ? tokens.end.data() + from : nullptr, type, sequence});
     };
     const Row& row = rows_[i];
-    specials(parts_.prefix);
-    if (pairs()) {
-      text(query(row.sample), row.query_begin, row.query_tokens, parts_.query_type, 0);
-      specials(parts_.middle);
+    const size_t texts = pairs() ? 2 : 1;
+    for (size_t k = 0; k < texts; ++k) {
+      specials(k);
+      if (pairs() && (k == 0) != parts_.document_first) {
+        text(query(row.sample), row.query_begin, row.query_tokens, parts_.query_type, 0);
+      } else {
+        text(document(row.sample), row.token_begin, row.tokens, parts_.document_type, pairs() ? 1 : 0);
+      }
     }
-    text(document(row.sample), row.token_begin, row.tokens, parts_.document_type, pairs() ? 1 : 0);
-    specials(parts_.suffix);
+    specials(texts);
   }
 
  private:

@@ -6,7 +6,9 @@ import glob
 import itertools
 import json
 import os
+import pickle
 import random
+import tempfile
 import unittest
 
 import numpy as np
@@ -20,6 +22,7 @@ except ImportError:
     tokenizers = None
 try:
     import transformers
+    import rankfeed.hf
     transformers.logging.set_verbosity_error()
 except ImportError:
     transformers = None
@@ -60,8 +63,7 @@ class Files:
         return out + ([xlmr] if (large or SWEEP) and os.path.exists(xlmr) else [])
 
 
-@needs(tokenizers, "tokenizers")
-class AgainstTokenizers(unittest.TestCase):
+class Encodings(unittest.TestCase):
     def same(self, mine, theirs, what):
         self.assertEqual(mine.ids, theirs.ids, what)
         self.assertEqual(mine.type_ids, theirs.type_ids, what)
@@ -70,6 +72,9 @@ class AgainstTokenizers(unittest.TestCase):
         self.assertEqual(mine.special_tokens_mask, theirs.special_tokens_mask, what)
         self.assertEqual(len(mine), len(theirs), what)
 
+
+@needs(tokenizers, "tokenizers")
+class AgainstTokenizers(Encodings):
     def test_encode(self):
         for path in Files.all():
             mine, theirs = rankfeed.Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(path)
@@ -139,6 +144,101 @@ class AgainstTokenizers(unittest.TestCase):
                 self.assertEqual(batch["input_ids"].tolist(), [r.ids for r in rows], (path, query, max_length, cut))
                 self.assertEqual(batch["attention_mask"].tolist(), [r.attention_mask for r in rows])
                 self.assertEqual(batch["token_type_ids"].tolist(), [r.type_ids for r in rows])
+
+
+def drawn_template(rng):
+    """A template, most of both texts in either order, with any special tokens and types; and whether each text is there once."""
+    def texts(names):
+        return [{"Sequence": {"id": name, "type_id": rng.choice((0, 1, 2, 7, 2**31 - 1))}} for name in names]
+
+    def around(parts):
+        for _ in range(rng.choice((0, 1, 2, 3, 5))):
+            parts.insert(rng.randrange(len(parts) + 1), {"SpecialToken": {"id": rng.choice("XYZ"), "type_id": rng.choice((0, 0, 1, 5, 2**31 - 1))}})
+        return parts
+
+    single = "A" if rng.random() < 0.9 else rng.choice(("", "B", "AA", "AB"))
+    pair = rng.choice(("AB", "BA")) if rng.random() < 0.8 else rng.choice(("", "A", "B", "AAB", "ABA", "BB", "BAB"))
+    ids = {"X": [0], "Y": [1, 1, 3], "Z": rng.choice(([], [2, 0]))}
+    return {"type": "TemplateProcessing", "single": around(texts(single)), "pair": around(texts(pair)),
+            "special_tokens": {name: {"id": name, "ids": i, "tokens": list(map(str, i))} for name, i in ids.items()}}, \
+        single == "A" and sorted(pair) == ["A", "B"]
+
+
+def template_document(template):
+    """A small Unigram tokenizer.json with that post-processor."""
+    vocab = ["<s>", "</s>", "<unk>", "<pad>", "\u2581", "a", "b", "ab", "\u2581a", "\u00e9"]
+    return json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+        "post_processor": template, "decoder": None,
+        "model": {"type": "Unigram", "unk_id": 2, "vocab": [[piece, -float(len(piece))] for piece in vocab], "byte_fallback": False}})
+
+
+@needs(transformers, "transformers")
+class DrawnTemplates(Encodings):
+    """TemplateProcessing of any order: equal at every door, or refused when the file is read."""
+
+    TEXTS = ["", "a", "ab \u00e9 b", "b" * 7, "a a a a a x"]
+
+    def test_every_door(self):
+        rng = random.Random(58)
+        refused = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(300 if SWEEP else 40):
+                template, whole = drawn_template(rng)
+                path = os.path.join(folder, f"{number}.json")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(template_document(template))
+                theirs = tokenizers.Tokenizer.from_file(path)
+                if not whole:
+                    refused += 1
+                    with self.assertRaisesRegex(ValueError, r"post_processor\.(single|pair) must use A once and B"):
+                        rankfeed.Tokenizer.from_file(path)
+                    continue
+                with self.subTest(template=template):
+                    self.encode(rankfeed.Tokenizer.from_file(path), theirs)
+                    self.call(rankfeed.Tokenizer.from_file(path), theirs, rng)
+        self.assertGreater(refused, 3)
+
+    def same(self, mine, theirs, what):
+        super().same(mine, theirs, what)
+        self.assertEqual((mine.sequence_ids, mine.n_sequences), (theirs.sequence_ids, theirs.n_sequences), what)
+        again = pickle.loads(pickle.dumps(mine))
+        self.assertEqual((again.ids, again.n_sequences), (theirs.ids, theirs.n_sequences), what)
+
+    def encode(self, mine, theirs):
+        for special, a in itertools.product((True, False), self.TEXTS):
+            self.same(mine.encode(a, add_special_tokens=special), theirs.encode(a, add_special_tokens=special), a)
+            for b in self.TEXTS:
+                self.same(mine.encode(a, b, special), theirs.encode(a, b, add_special_tokens=special), (a, b))
+            pairs = [(a, b) for b in self.TEXTS]
+            for x, y in zip(mine.encode_batch(pairs, special), theirs.encode_batch(pairs, add_special_tokens=special)):
+                self.same(x, y, pairs)
+        docs, specials = self.TEXTS, mine.num_special_tokens_to_add(True)
+        for limit in (specials + 2, specials + 6):
+            theirs.enable_truncation(limit, strategy="longest_first")
+            rows = [theirs.encode("ab b a", d) for d in docs]
+            batch = mine.encode_pairs("ab b a", docs, max_length=limit, padding=False, tensors=["token_type_ids"])
+            self.assertEqual(batch["input_ids"].tolist(), [i for row in rows for i in row.ids])
+            self.assertEqual(batch["token_type_ids"].tolist(), [i for row in rows for i in row.type_ids])
+        theirs.no_truncation()
+
+    def call(self, mine, theirs, rng):
+        plain = transformers.PreTrainedTokenizerFast(tokenizer_object=theirs, pad_token="<pad>")
+        mine = rankfeed.Tokenizer.from_transformers(plain)
+        wrapped = rankfeed.hf.wrap(plain)
+        docs = self.TEXTS
+        specials = mine.num_special_tokens_to_add(True)
+        for _ in range(6):
+            options = dict(padding=rng.random() < 0.5, return_token_type_ids=True, return_special_tokens_mask=True,
+                           return_offsets_mapping=True, add_special_tokens=rng.random() < 0.7)
+            if rng.random() < 0.6:
+                options.update(truncation=True, max_length=specials + 2 * rng.randrange(1, 5))
+            queries = [rng.choice(docs) for _ in docs]
+            expected = plain(queries, docs, **options)
+            for tokenizer in (mine, wrapped):
+                self.assertEqual(dict(tokenizer(queries, docs, **options)), dict(expected), options)
+        self.assertEqual(wrapped.rankfeed_fallbacks, {})
 
 
 @needs(transformers, "transformers")
