@@ -10,7 +10,7 @@ import textwrap
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PARITY = ["encode_parity_hf", "encode_parity_sp"]
-LOADERS = ["charsmap", "corpus_manifest", "corpus_store", "hf_json", "image_open", "spm_model", "vocab_txt"]
+LOADERS = ["charsmap", "corpus_manifest", "corpus_store", "hf_json", "image_open", "image_open_bpe", "image_open_wordpiece", "spm_model", "vocab_txt"]
 
 HEAD = """# What was fuzzed
 

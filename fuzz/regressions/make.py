@@ -75,11 +75,16 @@ FIRST_ROW_WRAPS = bytes.fromhex("0100" "0400" "04050101030001000005")
 # The same; begin twice; hand back the batch of the first request as it was.
 LATE_BATCH = bytes.fromhex("0100" "0400" "0400" "0405000001000005")
 
+# The second image of BPE, whose characters fall back to bytes; at the end of its pages; one change: of its byte_ids,
+# number 0xed64 modulo 256 of them, a word of edges[0xa0 modulo 16], 0xffffffff.
+BYTE_WITHOUT_AN_ID = bytes.fromhex("01" "01" "98" "20" "ed64" "ec" "a09eb7")
+
 FILES = {
     "charsmap/units-in-a-circle": b"\x00" + units_in_a_circle(),  # the first byte chooses the parity
     "encode_parity_sp/cr-lf-after-a-digit": CR_LF_AFTER_A_DIGIT,
     "handed_back/first-row-wraps": FIRST_ROW_WRAPS,
     "handed_back/late-batch": LATE_BATCH,
+    "image_open_bpe/byte-without-an-id": BYTE_WITHOUT_AN_ID,
     "spm_model/charsmap-value-outside-pool": model(piece("o", -1), charsmap=value_outside_pool()),
     "spm_model/flag-without-value-at-the-end": model(piece("o", -1)) + field(3, b"\x18"),
     "spm_model/unk-surface-with-nul": model(piece("o", -1), unk_surface=b"x\0y"),

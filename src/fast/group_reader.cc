@@ -127,6 +127,7 @@ uint32_t GroupReader::CodesOf(std::string_view segment, bool word_start, std::sp
   for (size_t pos = 0; pos < segment.size();) {
     const Character c = CharacterAt(model_.segment, segment, pos);
     if (!c.valid || c.info.NormalizesAfter(previous)) break;
+    if (codes.size() - count < image::kMaxExpansionCodes) return 0;
     pos += c.size;
     previous = c.info;
     if (c.info.Expands()) {

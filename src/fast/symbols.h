@@ -27,6 +27,7 @@ class Symbols {
       constexpr auto kSymbol = static_cast<uint8_t>(image::PieceType::kUserDefined);
       if ((model.id_flags[id] & image::kIdTypeMask) != kSymbol) continue;
       const std::string_view text = model.piece(id);
+      if (text.empty()) continue;  // of a forged image
       const size_t last = utf8::Previous(text, text.size());
       // One of a single character is within the group that it begins, and found there.
       if (last == 0) continue;

@@ -25,6 +25,7 @@ class Verifier {
   rankfeed_status Run() {
     Checksum();
     ConfigRules();
+    if (status_ != RANKFEED_OK) return status_;  // what follows counts by these
     Tables();
     Tries();
     Strings();
@@ -121,12 +122,22 @@ class Verifier {
     Require(!bad_base && !bad_value, id);
   }
 
+  // reference/added_tokens.h steps along whole characters from any byte that some token begins with. From
+  // one inside a character a split would begin there, and what reads it goes by first bytes.
+  void AddedTrie(SectionId id, const trie::View& trie, uint32_t tokens) {
+    Trie(id, trie.units(), 257, tokens);
+    for (uint32_t byte = 0x80; byte < 0xc0 && !trie.empty() && status_ == RANKFEED_OK; ++byte) {
+      trie::Unit unit = trie.root();
+      if (trie.Step(unit, byte + 1)) Require(false, id, byte);
+    }
+  }
+
   void Tries() {
     const Config& c = *m_.config;
     Trie(SectionId::kTrieUnits, m_.pieces.units(), c.code_count, c.id_count);
     const auto added = static_cast<uint32_t>(m_.added_tokens.size());
-    Trie(SectionId::kAddedTrieRaw, m_.added_raw.units(), 257, added);
-    Trie(SectionId::kAddedTrieNormalized, m_.added_normalized.units(), 257, added);
+    AddedTrie(SectionId::kAddedTrieRaw, m_.added_raw, added);
+    AddedTrie(SectionId::kAddedTrieNormalized, m_.added_normalized, added);
     Trie(SectionId::kUserDefinedTrie, m_.user_defined.units(), 257, trie::kNoValue);
     uint32_t bad_code = 0;
     for (size_t i = 0; i < m_.codes.size; ++i) bad_code |= m_.codes.data[i] >= c.code_count;
@@ -215,13 +226,11 @@ class Verifier {
       Require(!in_utf8(i) || m_.byte_ids[i] < c.id_count, SectionId::kByteIds, i);
     }
     // SentencePiece has no way to encode without an unknown id or all byte pieces.
-    if (!m_.huggingface()) {
-      Require(c.unk_id != kNoId || m_.has(kByteFallback), SectionId::kConfig);
-      if (m_.has(kByteFallback)) {
-        for (size_t i = 0; i < m_.byte_ids.size(); ++i) {
-          Require(m_.byte_ids[i] != kNoId, SectionId::kByteIds, i);
-        }
-      }
+    Require(m_.huggingface() || c.unk_id != kNoId || m_.has(kByteFallback), SectionId::kConfig);
+    // Only HuggingFace's Unigram looks whether all bytes of a character have one (reference/hf_encode.cc).
+    const bool takes_any = m_.has(kByteFallback) && (m_.bpe() || !m_.huggingface());
+    for (size_t i = 0; i < m_.byte_ids.size() && takes_any; ++i) {
+      Require(m_.byte_ids[i] != kNoId, SectionId::kByteIds, i);
     }
   }
 
@@ -234,7 +243,7 @@ class Verifier {
     Require(m_.bpe() || (factors == 0 && slots == 0 && count == 0), SectionId::kMerges);
     if (!m_.bpe()) return QuietCharacters();
     Require(std::has_single_bit(factors) && factors > 1, SectionId::kMergeFactors);
-    Require(std::has_single_bit(slots) && slots > 1, SectionId::kMergeSlots);
+    Require(std::has_single_bit(slots) && slots > 1 && slots >> 33 == 0, SectionId::kMergeSlots);
     Require(count <= kMaxMerges && (t.ranks.empty() || t.ranks.size() == count),
             SectionId::kMergeRanks);
     Require(ids <= kMaxMergeIds, SectionId::kConfig);
@@ -412,7 +421,14 @@ class Verifier {
   // them stand together in some piece.
   void Splits() {
     LookUpSizes();
-    Require(m_.segment.config->rules == kPatternSplits, SectionId::kSegmentConfig);
+    const SegmentConfig& w = *m_.segment.config;
+    Require(w.rules == kPatternSplits && m_.huggingface() && m_.has(kByteLevel), SectionId::kSegmentConfig);
+    Require(w.space_run != 1, SectionId::kSegmentConfig);  // a run of one would be a split of none
+    Require(m_.split_classes.present(), SectionId::kSplitClasses);
+    // fast/split_scan.h looks for what NFC changes wherever there is a normalizer, and words/merge_speller.h
+    // for runs of spaces.
+    Require(m_.normalizer.empty() || HasTables(kCanonicalTable), SectionId::kNormalizer);
+    Require(w.space_run == 0 || !m_.added_normalized.empty(), SectionId::kAddedTrieNormalized);
     if (status_ == RANKFEED_OK) SegmentEntries();
   }
 
@@ -421,7 +437,7 @@ class Verifier {
     const uint32_t codes = m_.config->code_count;
     LookUpSizes();
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
-    Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
+    Require((w.rules & ~(kSegmentRules ^ kPatternSplits)) == 0, SectionId::kSegmentConfig);
     const bool signs = (w.rules & kPunctuationIsWord) != 0;
     const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!signs || may_have_signs, SectionId::kSegmentConfig);

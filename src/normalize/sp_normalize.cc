@@ -27,7 +27,8 @@ uint32_t LongestSpSymbol(const SpNormalizer& normalizer, std::string_view input)
     longest = static_cast<uint32_t>(i + 1);
     if (++matches == kMaxSymbolMatches) break;
   }
-  return longest;
+  // In a forged trie a key may end inside a character, and no text goes on so.
+  return utf8::IsValid({input.data(), longest}) ? longest : 0;
 }
 
 namespace {

@@ -354,6 +354,18 @@ TEST(Decode, MixedAndBadBytesBetweenHan) {
   }
 }
 
+// Lists of codes that a forged image has for characters need not be what the normalizer makes of them.
+TEST(GroupReader, WritesNoMoreCodesThanThereIsRoomFor) {
+  const Image& image = ImageOf(Form("SentencePiece"));
+  const fast::NormalizedTokens tokens(*image.model());
+  const fast::GroupReader::Scratch scratch;
+  const fast::GroupReader reader(*image.model(), tokens, scratch);
+  std::vector<uint16_t> codes(100, 0xffff);
+  EXPECT_EQ(reader.CodesOf(std::string(30, 'a'), true, {codes.data(), 60}), 31u);
+  EXPECT_EQ(reader.CodesOf(std::string(90, 'a'), true, {codes.data(), 60}), 0u);
+  EXPECT_EQ(std::count(codes.begin() + 60, codes.end(), 0xffff), 40);
+}
+
 // Of the kernel that all short segments go through, as engines would hide it if it refused some.
 TEST(Decode, ShortSegmentsAreTheSameOnEveryIsa) {
   const Image& image = ImageOf(Form("SentencePiece"));

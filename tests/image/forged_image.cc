@@ -2,6 +2,7 @@
 // tests/image/forged_image.cc: see forged_image.h.
 #include "image/forged_image.h"
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "builder/byte_level.h"
@@ -94,6 +95,17 @@ std::string Bpe() {
   return {reinterpret_cast<const char*>(sealed.data.get()), sealed.size};
 }
 
+std::string Characters() {
+  std::string vocab = R"("<unk>":0,"a":1,"b":2,"ab":3)";
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
+    vocab += std::string(",\"") + name + "\":" + std::to_string(4 + byte);
+  }
+  return Compile(R"({"model":{"type":"BPE","unk_token":"<unk>","byte_fallback":true,"vocab":{)" + vocab +
+                 R"(},"merges":["a b"]}})");
+}
+
 }  // namespace
 
 Forged::Forged(std::string_view image) {
@@ -157,7 +169,8 @@ Forged::Sealed Forged::Seal() const {
 
 std::string_view ImageOf(Original original) {
   static const std::string images[] = {SentencePiece(false), SentencePiece(true), HuggingFace(),
-                                       Segments(), WordPiece(), Splits(), Bpe()};
+                                       Segments(), WordPiece(), Splits(), Bpe(),
+                                       Characters()};
   return images[static_cast<size_t>(original)];
 }
 

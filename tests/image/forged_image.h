@@ -79,8 +79,12 @@ enum class Original {
   kSegments,       // HuggingFace, with the sections of the segment engine
   kWordPiece,      // HuggingFace, with a WordPiece model
   kSplits,         // HuggingFace, with a BPE model of bytes and the sections of the fast road
-  kBpe             // HuggingFace, with a BPE model of bytes whose merges share a rank
+  kBpe,            // HuggingFace, with a BPE model of bytes whose merges share a rank
+  kCharacters      // HuggingFace, with a BPE model of characters and byte fallback
 };
+inline constexpr Original kOriginals[] = {Original::kSentencePiece, Original::kBytes,     Original::kHuggingFace,
+                                          Original::kSegments,      Original::kWordPiece, Original::kSplits,
+                                          Original::kBpe,           Original::kCharacters};
 std::string_view ImageOf(Original original);
 
 // A change that one rule refuses.

@@ -120,11 +120,13 @@ void AddSizeCases(Cases& cases) {
           return 0u;
         });
   }
-  Add(cases, "(w.rules & ~kSegmentRules)", "a rule that there is not", SectionId::kSegmentConfig,
-      [](Forged& f) {
-        f.segment_config().rules |= image::kSegmentRules + 1;
-        return 0u;
-      });
+  for (const uint32_t rule : {image::kSegmentRules + 1, uint32_t{image::kPatternSplits}}) {
+    Add(cases, "(w.rules & ~(kSegmentRules ^ kPatternSplits))", "a rule that there is not", SectionId::kSegmentConfig,
+        [=](Forged& f) {
+          f.segment_config().rules |= rule;
+          return 0u;
+        });
+  }
   Add(cases, "!signs || may_have_signs", "rules that exclude each other", SectionId::kSegmentConfig,
       [](Forged& f) {
         f.segment_config().rules |= image::kEverySpaceIsWord | image::kPunctuationIsWord;

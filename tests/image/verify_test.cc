@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "image/char_info.h"
 #include "image/fast_road.h"
@@ -130,6 +131,42 @@ void AddConfigCases(Cases& cases) {
                    }});
 }
 
+// Of the fast road of BPE, which reads bytes, and by a pattern.
+void AddSplitCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, SectionId section, auto change) {
+    cases.push_back({rule, what, kSplits, section, [=](Forged& f) {
+                       change(f);
+                       return 0u;
+                     }});
+  };
+  const char* const kRules = "w.rules == kPatternSplits &&";
+  add(kRules, "rules of Unigram", SectionId::kSegmentConfig,
+      [](Forged& f) { f.segment_config().rules = image::kTrailingSpaceIsWord; });
+  add(kRules, "a BPE of characters", SectionId::kSegmentConfig, [](Forged& f) {
+    f.config().flags &= ~uint32_t{image::kByteLevel};
+    f.Drop(SectionId::kQuiet);
+    f.Drop(SectionId::kCrossings);
+  });
+  add(kRules, "a BPE of SentencePiece", SectionId::kSegmentConfig, [](Forged& f) {
+    f.config().parity = RANKFEED_PARITY_SENTENCEPIECE;
+    f.config().unk_id = 0;
+  });
+  add("w.space_run != 1", "a run of one space", SectionId::kSegmentConfig, [](Forged& f) {
+    f.segment_config().space_run = 1;
+    f.Add(SectionId::kAddedTrieNormalized, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue), 257);
+  });
+  add("m_.split_classes.present(), SectionId::kSplitClasses", "a pattern without classes", SectionId::kSplitClasses,
+      [](Forged& f) {
+        f.Drop(SectionId::kPreTokenizer);
+        f.Drop(SectionId::kSplitBlocks);
+      });
+  add("m_.normalizer.empty() ||", "a normalizer without NFC's tables", SectionId::kNormalizer, [](Forged& f) {
+    f.Add(SectionId::kNormalizer, Step{static_cast<uint32_t>(Op::kNmt), 0, 0, 0, {}, {}});
+  });
+  add("w.space_run == 0 ||", "runs of spaces that are no tokens", SectionId::kAddedTrieNormalized,
+      [](Forged& f) { f.segment_config().space_run = 30; });
+}
+
 void AddModelKindCases(Cases& cases) {
   const auto add = [&](const char* rule, const char* what, Original original, auto change) {
     cases.push_back({rule, what, original, SectionId::kConfig, [=](Forged& f) {
@@ -170,11 +207,7 @@ void AddModelKindCases(Cases& cases) {
                      f.Get<uint32_t>(SectionId::kByteIds)[97] = image::kNoId;
                      return 97u;
                    }});
-  cases.push_back({"m_.segment.config->rules == kPatternSplits", "rules of Unigram", kSplits,
-                   SectionId::kSegmentConfig, [](Forged& f) {
-                     f.segment_config().rules = image::kTrailingSpaceIsWord;
-                     return 0u;
-                   }});
+  AddSplitCases(cases);
   add("m_.config->max_input_chars <= kMaxWordChars", "words without an end", kWordPiece,
       [](Forged&, Config& c) { c.max_input_chars = image::kMaxWordChars + 1; });
   cases.push_back({"m_.scores.size() ==", "scores of WordPiece", kWordPiece, SectionId::kScores,
@@ -286,6 +319,19 @@ void AddTrieCases(Cases& cases) {
   bad_trie(kHuggingFace, SectionId::kAddedTrieRaw, bytes, tokens);
   bad_trie(kHuggingFace, SectionId::kAddedTrieNormalized, bytes, tokens);
   bad_trie(kSentencePiece, SectionId::kUserDefinedTrie, bytes, bytes);
+  for (const SectionId id : {SectionId::kAddedTrieRaw, SectionId::kAddedTrieNormalized}) {
+    cases.push_back({"if (trie.Step(unit, byte + 1))", "a token from inside a character", kHuggingFace, id,
+                     [id](Forged& f) {
+                       const auto units = f.Get<trie::Unit>(id);
+                       uint32_t byte = 0x80;  // the first whose place no other token has
+                       trie::Unit* unit = nullptr;
+                       do {
+                         unit = &units[trie::Base(units[0]) + byte + 1];
+                       } while (trie::Label(*unit) != trie::kEmptyLabel && ++byte < 0xbf);
+                       *unit = trie::MakeUnit(byte + 1, 0, 0);
+                       return byte;
+                     }});
+  }
 
   cases.push_back(
       {"!bad_code, SectionId::kCodes", "a code", kSentencePiece, SectionId::kCodes, [](Forged& f) {
@@ -462,11 +508,12 @@ void AddIdCases(Cases& cases) {
         f.config().unk_id = kNoId;
         return 0u;
       });
-  add("m_.byte_ids[i] != kNoId", "a byte without an id", kBytes, SectionId::kByteIds,
-      [](Forged& f) {
-        f.Get<uint32_t>(SectionId::kByteIds)[65] = kNoId;
-        return 65u;
-      });
+  for (const Original original : {kBytes, kCharacters}) {
+    add("m_.byte_ids[i] != kNoId", "a byte without an id", original, SectionId::kByteIds, [](Forged& f) {
+      f.Get<uint32_t>(SectionId::kByteIds)[65] = kNoId;
+      return 65u;
+    });
+  }
 }
 
 SectionId SectionOf(image::Part part) {
@@ -654,7 +701,7 @@ rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail)
 }
 
 TEST(Verify, AcceptsTheOriginals) {
-  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kSplits, kBpe}) {
+  for (const Original original : kOriginals) {
     rankfeed_error_detail detail;
     EXPECT_EQ(Open(Forged(ImageOf(original)).Seal(), &detail), RANKFEED_OK)
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
@@ -679,12 +726,11 @@ TEST(Verify, AcceptsEveryElement) {
 TEST(Verify, SectionsHaveCases) {
   std::set<SectionId> refused;
   for (const Case& c : AllCases()) refused.insert(c.section);
-  // Strings and lists are looked at where something points into them; any number is a class.
-  const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc,
-                                    SectionId::kSplitClasses};
+  // Strings and lists are looked at where something points into them; any number is a combining class.
+  const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc};
   for (const image::SectionInfo& section : image::kSections) {
     bool present = false;
-    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kSplits, kBpe}) {
+    for (const Original original : kOriginals) {
       Forged forged(ImageOf(original));
       present = present || forged.Has(section.id);
     }
@@ -705,6 +751,115 @@ TEST(Verify, RulesHaveCases) {
   for (size_t i = 0; i < rules.size(); ++i) EXPECT_GT(cases[i], 0) << "no case: " << rules[i];
   RecordProperty("rules", static_cast<int>(rules.size()));
   RecordProperty("cases", std::accumulate(cases.begin(), cases.end(), 0));
+}
+
+// A row of the list of indices in docs/image-format.md: sections, the kinds of models that read them so, and what
+// checks that: parts of statements of image/verify.cc, or of the file of a reader.
+struct IndexRow {
+  std::set<std::string> sections, models;
+  std::vector<std::string> checks;
+};
+
+std::string Trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
+  return begin == std::string::npos ? "" : text.substr(begin, end + 1 - begin);
+}
+std::vector<std::string> PartsOf(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream from(text);
+  for (std::string part; std::getline(from, part, at);) parts.push_back(Trimmed(part));
+  return parts;
+}
+
+std::string ReadSource(const std::string& path) {
+  const char* root = std::getenv("RANKFEED_SOURCE_DIR");
+  std::ifstream file(std::string(root == nullptr ? "." : root) + "/" + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<IndexRow> IndexRows() {
+  std::vector<IndexRow> rows;
+  const std::string text = ReadSource("docs/image-format.md");
+  std::istringstream lines(text.substr(std::min(text.find("## Who checks each index"), text.size())));
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> cells = PartsOf(line, '|');
+    if (cells.size() != 5 || cells[1] == "section" || cells[1].starts_with("-")) continue;
+    IndexRow row;
+    for (const std::string& section : PartsOf(cells[1], ',')) row.sections.insert(section);
+    for (const std::string& model : PartsOf(cells[3], ',')) row.models.insert(model);
+    const std::vector<std::string> quoted = PartsOf(cells[4], '`');
+    for (size_t i = 1; i < quoted.size(); i += 2) row.checks.push_back(quoted[i]);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// kTrieUnits is trie_units there.
+std::string NameInDocs(SectionId id) {
+  for (const image::SectionInfo& section : image::kSections) {
+    if (section.id != id) continue;
+    std::string name;
+    for (const char c : std::string_view(section.name + 1)) {
+      if (c >= 'A' && c <= 'Z') name += name.empty() ? "" : "_";
+      name += static_cast<char>(c | 0x20);
+    }
+    return name;
+  }
+  return "";
+}
+
+const char* ModelOf(Original original) {
+  const bool bpe = original == kSplits || original == kBpe || original == kCharacters;
+  return bpe ? "BPE" : original == kWordPiece ? "WordPiece" : "Unigram";
+}
+
+// Each index that the encoder follows is in the list with its checks, of each check there is a case in each kind of
+// model that is named, and no rule is missing in the list.
+TEST(Verify, IndicesAreListedWithTheirChecks) {
+  const std::vector<std::string> rules = Rules();
+  const std::vector<IndexRow> rows = IndexRows();
+  const Cases cases = AllCases();
+  ASSERT_GT(rows.size(), 40u);
+  std::set<std::string> listed;
+  std::set<std::pair<std::string, int>> checked;
+  for (const IndexRow& row : rows) {
+    listed.insert(row.sections.begin(), row.sections.end());
+    EXPECT_FALSE(row.checks.empty()) << *row.sections.begin();
+    std::set<std::string> models;
+    bool by_rules = false;
+    for (const std::string& check : row.checks) {
+      if (check.starts_with("src/")) {  // of a reader: file, colon, part of it
+        const size_t colon = check.find(": ");
+        ASSERT_NE(colon, std::string::npos) << check;
+        EXPECT_NE(ReadSource(check.substr(0, colon)).find(check.substr(colon + 2)), std::string::npos) << check;
+        continue;
+      }
+      by_rules = true;
+      const int rule = RuleOf(rules, check);
+      EXPECT_NE(rule, -1) << "not one rule: " << check;
+      for (const std::string& section : row.sections) {
+        checked.insert({section, rule});
+        bool forged = false;
+        for (const Case& c : cases) {
+          if (NameInDocs(c.section) != section || RuleOf(rules, c.rule) != rule) continue;
+          forged = true;
+          models.insert(ModelOf(c.original));
+        }
+        EXPECT_TRUE(forged) << "no case: " << section << ", " << check;
+      }
+    }
+    for (const std::string& model : row.models) {
+      EXPECT_TRUE(model == "all" || !by_rules || models.contains(model)) << *row.sections.begin() << ": no case of " << model;
+    }
+  }
+  for (const image::SectionInfo& section : image::kSections) {
+    EXPECT_TRUE(listed.erase(NameInDocs(section.id))) << "not in the list: " << section.name;
+  }
+  EXPECT_TRUE(listed.empty()) << "no section: " << *listed.begin();
+  for (const Case& c : cases) {
+    EXPECT_TRUE(checked.contains({NameInDocs(c.section), RuleOf(rules, c.rule)}))
+        << "not in the list: " << NameInDocs(c.section) << ", " << c.rule << ", " << ModelOf(c.original);
+  }
 }
 
 TEST(Verify, EachRuleRefusesWhatNoOtherDoes) {

@@ -100,6 +100,17 @@ TEST(SpNormalize, DefaultsEscapePrefixAndSqueeze) {
   EXPECT_EQ(Text(rules, "a\tb"), "\u2581a\tb");  // only U+0020 without a charsmap
 }
 
+// No model file has such a symbol, but a forged image may.
+TEST(SpNormalize, TakeNoSymbolThatEndsInsideACharacter) {
+  for (const char* symbol : {"\xe2", "\xe2\x96", "a\xf0", "\xff", "\x96"}) {
+    const Rules rules({}, {symbol});
+    EXPECT_EQ(LongestSpSymbol(rules.normalizer, symbol + "\xff\x96\x81"s), 0u);
+  }
+  const Rules rules({}, {"\u2581", "a\u2581"});
+  EXPECT_EQ(LongestSpSymbol(rules.normalizer, "\u2581\u2581"), 3u);
+  EXPECT_EQ(LongestSpSymbol(rules.normalizer, "a\u2581"), 4u);
+}
+
 TEST(SpNormalize, OriginsAreThoseOfTheCharacterThatProducedTheByte) {
   const Rules rules({}, {});
   const Output output = Normalize(rules, " a \u00e9 ");
