@@ -154,6 +154,17 @@ RANKFEED_API rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossenc
                                                          void* workspace, size_t workspace_size,
                                                          float* logits);
 
+/* The same, which another thread can end: *cancel (nullable) is read, atomically, before each
+ * operation of a layer, and once it is not zero the call returns as soon as those under way are
+ * done. Errors: those of rankfeed_crossencoder_score; CANCELLED, with logits that are written in
+ * part. */
+RANKFEED_API rankfeed_status rankfeed_crossencoder_score_until(const rankfeed_crossencoder* model,
+                                                               const rankfeed_packed_batch* batch,
+                                                               const uint32_t* cancel,
+                                                               void* workspace,
+                                                               size_t workspace_size,
+                                                               float* logits);
+
 /* Any backend: queues the forward on `stream` (a stream of the model's backend and device) and
  * returns; *batch may be dropped, the memory it points to, workspace and logits must stay until the
  * stream has come past. Batches of one stream may share a workspace. logits: memory the device can

@@ -65,10 +65,11 @@ class Crossencoder {
   }
 
   // Host backend: replaces the content of *logits by [rows][labels]. Both grow when a batch needs
-  // it and are kept: after a batch of each size nothing allocates.
+  // it and are kept: after a batch of each size nothing allocates. cancel: not zero ends it,
+  // see rankfeed_crossencoder_score_until.
   Error Score(const rankfeed_packed_batch& batch, AlignedBytes* workspace,
-              std::vector<float>* logits) const {
-    return detail::OrNoMemory([&] { return ScoreInto(batch, workspace, logits); });
+              std::vector<float>* logits, const uint32_t* cancel = nullptr) const {
+    return detail::OrNoMemory([&] { return ScoreInto(batch, cancel, workspace, logits); });
   }
 
   // Any backend: queues the forward on `stream`. What the batch points to, workspace and logits
@@ -85,7 +86,7 @@ class Crossencoder {
  private:
   explicit Crossencoder(rankfeed_crossencoder* model)
       : model_(model, rankfeed_crossencoder_close), labels_(info().labels) {}
-  Error ScoreInto(const rankfeed_packed_batch& batch, AlignedBytes* workspace,
+  Error ScoreInto(const rankfeed_packed_batch& batch, const uint32_t* cancel, AlignedBytes* workspace,
                   std::vector<float>* logits) const {
     logits->clear();
     // Rows may all be empty.
@@ -96,8 +97,8 @@ class Crossencoder {
       if (!*workspace) return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
     }
     logits->resize(size_t{batch.rows} * labels_);
-    const rankfeed_status status = rankfeed_crossencoder_score(get(), &batch, workspace->data(),
-                                                               workspace->size(), logits->data());
+    const rankfeed_status status = rankfeed_crossencoder_score_until(
+        get(), &batch, cancel, workspace->data(), workspace->size(), logits->data());
     if (status != RANKFEED_OK) logits->clear();
     return detail::InWords(status, "scoring");
   }

@@ -250,3 +250,18 @@ def _json(path: str, missing: Optional[Dict[str, Any]] = None) -> Dict[str, Any]
     if not isinstance(data, dict):
         raise ValueError(f"{path} is no JSON object")
     return data
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What a cross-encoder's folder says of its texts, rows and scores."""
+
+    activation: str = ""  # as sentence-transformers names its class; "": not said
+    prompts: Dict[str, str] = field(default_factory=dict)
+    default_prompt_name: Optional[str] = None
+    max_length: Optional[int] = None  # tokens of a row; None: not said
+    encode_flags: int = 0
+
+    @staticmethod
+    def read(folder: str) -> "ModelSettings":
+        return ModelSettings(Scoring.of(_json(os.path.join(folder, "config.json"), missing={})).function)

@@ -104,5 +104,6 @@ void BindStream(nb::module_& module);
 void BindRequest(nb::module_& module);
 void BindTemplate(nb::module_& module);
 void BindRows(nb::module_& module);
+void BindCrossEncoder(nb::module_& module);  // only with the forward pass
 
 }  // namespace rankfeed::python

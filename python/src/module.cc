@@ -30,4 +30,7 @@ NB_MODULE(_core, module) {
   rankfeed::python::BindEncodings(module);
   rankfeed::python::BindTemplate(module);
   rankfeed::python::BindRequest(module);
+#ifdef RANKFEED_WITH_CROSSENCODER
+  rankfeed::python::BindCrossEncoder(module);
+#endif
 }

@@ -97,7 +97,7 @@ class Types(unittest.TestCase):
             config = os.path.join(cache, "mypy.ini")
             with open(config, "w", encoding="utf-8") as file:
                 file.write("[mypy]\n")
-                for optional in ("tokenizers", "torch", "transformers"):  # no requirements; unknown types, also where they are
+                for optional in ("tokenizers", "torch", "tqdm", "transformers"):  # no requirements; unknown types, also where they are
                     file.write(f"[mypy-{optional}.*]\nfollow_imports = skip\nignore_missing_imports = True\n")
             done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", config, "--cache-dir", cache,
                                    "-p", "rankfeed"], cwd=folder, capture_output=True, text=True)

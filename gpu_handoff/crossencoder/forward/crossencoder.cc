@@ -151,6 +151,7 @@ struct HostRun {
   const rankfeed_packed_batch* batch;
   const HostPlan* plan;
   const uint32_t* starts;
+  const uint32_t* cancel;
   char* workspace;
   float* logits;
 };
@@ -171,29 +172,32 @@ void RunChunks(void* context, size_t begin, size_t end, uint32_t worker) {
     char* workspace = run.workspace + run.plan->workers_at + worker * run.plan->worker_bytes;
     // The host's operations only fail on arguments that were checked when the model was opened.
     (void)Forward(*run.model->ops, run.model->ctx, nullptr, run.model->model, chunk,
-                  run.plan->worker, workspace, run.logits + size_t{first} * labels);
+                  run.plan->worker, workspace, run.logits + size_t{first} * labels, kForwardAll, run.cancel);
   }
 }
 
 rankfeed_status RunOnHost(const rankfeed_crossencoder& m, const rankfeed_packed_batch& batch,
-                          char* workspace, float* logits) {
+                          const uint32_t* cancel, char* workspace, float* logits) {
   HostPlan plan;
   if (!PlanHost(m, batch.rows, batch.tokens, batch.max_seqlen, &plan)) return RANKFEED_E_LIMIT;
   auto* starts = reinterpret_cast<uint32_t*>(workspace);
   const uint32_t chunks = CutChunks(batch, starts);
-  HostRun run{&m, &batch, &plan, starts, workspace, logits};
+  HostRun run{&m, &batch, &plan, starts, cancel, workspace, logits};
+  rankfeed_status status = RANKFEED_OK;
   if (m.executor == nullptr || chunks == 1) {
     RunChunks(&run, 0, chunks, 0);
-    return RANKFEED_OK;
+  } else {
+    status = m.executor->parallel_for(m.executor->context, chunks, RunChunks, &run);
   }
-  return m.executor->parallel_for(m.executor->context, chunks, RunChunks, &run);
+  const bool cancelled = cancel != nullptr && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+  return status == RANKFEED_OK && cancelled ? RANKFEED_E_CANCELLED : status;
 }
 
 void RunJob(void* argument) {
   const std::unique_ptr<Job> owned(static_cast<Job*>(argument));
   const Job& job = *owned;
   if (RowsAreSound(job.batch) &&
-      RunOnHost(*job.model, job.batch, job.workspace, job.logits) == RANKFEED_OK)
+      RunOnHost(*job.model, job.batch, nullptr, job.workspace, job.logits) == RANKFEED_OK)
     return;
   std::fill_n(job.logits, size_t{job.batch.rows} * job.model->model.config.labels,
               std::numeric_limits<float>::quiet_NaN());
@@ -474,12 +478,19 @@ rankfeed_status rankfeed_crossencoder_workspace(const rankfeed_crossencoder* mod
 rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossencoder* model,
                                             const rankfeed_packed_batch* batch, void* workspace,
                                             size_t workspace_size, float* logits) {
+  return rankfeed_crossencoder_score_until(model, batch, nullptr, workspace, workspace_size, logits);
+}
+
+rankfeed_status rankfeed_crossencoder_score_until(const rankfeed_crossencoder* model,
+                                                  const rankfeed_packed_batch* batch,
+                                                  const uint32_t* cancel, void* workspace,
+                                                  size_t workspace_size, float* logits) {
   if (const auto status = CheckBatch(model, batch, workspace, workspace_size, logits))
     return status;
   if (!model->on_host) return RANKFEED_E_STATE;
   if (!RowsAreSound(*batch)) return RANKFEED_E_ARGUMENT;
   if (!IdsAreSound(*model, *batch)) return RANKFEED_E_ID_RANGE;
-  return RunOnHost(*model, *batch, static_cast<char*>(workspace), logits);
+  return RunOnHost(*model, *batch, cancel, static_cast<char*>(workspace), logits);
 }
 
 rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model,

@@ -56,7 +56,7 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
 
 int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const DeviceModel& model,
                 const rankfeed_packed_batch& batch, const WorkspacePlan& plan, void* workspace,
-                float* logits, uint32_t parts) noexcept {
+                float* logits, uint32_t parts, const uint32_t* cancel) noexcept {
   const ModelConfig& c = model.config;
   const WeightOffsets& o = model.offsets;
   auto* base = static_cast<char*>(workspace);
@@ -80,6 +80,7 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   void* const dense = base + plan.dense;
   int32_t rc = 0;  // of the first operation that failed: those after it do nothing
   const auto run = [&](const auto& call, const auto& op) {
+    if (rc == 0 && cancel != nullptr && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0) rc = kForwardStopped;
     if (rc == 0) rc = call(&at, &op);
   };
   const auto gemm = [&](const void* in, uint64_t w, const float* bias, uint32_t m, uint32_t n,

@@ -43,11 +43,15 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
 // alone (graphs.h), and what writes the caller's logits.
 enum : uint32_t { kForwardInputs = 1, kForwardLayers = 2, kForwardScores = 4, kForwardAll = 7 };
 
+// Forward's result where it was told to stop; no backend has an error of this number.
+inline constexpr int32_t kForwardStopped = 1;
+
 // Queues the forward of batch (at->scratch is set from the workspace), or parts of it. 0 or the
-// backend's error. No allocation, locks or exceptions of its own.
+// backend's error. No allocation, locks or exceptions of its own. cancel (nullable) is read before
+// each operation: once it is not zero those that are left do nothing.
 int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const DeviceModel& model,
                 const rankfeed_packed_batch& batch, const WorkspacePlan& plan, void* workspace,
-                float* logits, uint32_t parts = kForwardAll) noexcept;
+                float* logits, uint32_t parts = kForwardAll, const uint32_t* cancel = nullptr) noexcept;
 
 }  // namespace rankfeed::handoff
 

@@ -278,6 +278,25 @@ TEST(Crossencoder, ScoreDoesNotAllocate) {
   EXPECT_EQ(status, RANKFEED_OK);
 }
 
+TEST(Crossencoder, EndACallThatIsCancelled) {
+  const GoldenModel golden = LoadGolden()[0];
+  const OpenModel model(golden.path);
+  const PackedRows rows = ManyRows(golden, 10);
+  const rankfeed_packed_batch b = rows.batch();
+  const AlignedBytes workspace = model.Workspace(b);
+  const auto score = [&](const uint32_t* cancel, std::vector<float>* logits) {
+    logits->assign(b.rows, 7.0f);
+    return rankfeed_crossencoder_score_until(model.get(), &b, cancel, workspace.data(), workspace.size(), logits->data());
+  };
+  const uint32_t go = 0, stop = 1;
+  std::vector<float> whole, logits;
+  EXPECT_EQ(score(nullptr, &whole), RANKFEED_OK);
+  EXPECT_EQ(score(&stop, &logits), RANKFEED_E_CANCELLED);
+  EXPECT_EQ(logits, std::vector<float>(b.rows, 7.0f));
+  EXPECT_EQ(score(&go, &logits), RANKFEED_OK);
+  EXPECT_EQ(logits, whole);
+}
+
 TEST(Crossencoder, RefusesBadBatches) {
   const GoldenModel golden = LoadGolden()[0];
   const OpenModel model(golden.path);
