@@ -157,7 +157,7 @@ RANKFEED_API rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossenc
 /* The same, which another thread can end: *cancel (nullable) is read, atomically, before each
  * operation of a layer, and once it is not zero the call returns as soon as those under way are
  * done. Errors: those of rankfeed_crossencoder_score; CANCELLED, with logits that are written in
- * part. */
+ * part. O(what rankfeed_crossencoder_score takes). */
 RANKFEED_API rankfeed_status rankfeed_crossencoder_score_until(const rankfeed_crossencoder* model,
                                                                const rankfeed_packed_batch* batch,
                                                                const uint32_t* cancel,
