@@ -117,6 +117,8 @@ class CrossEncoder:
         labels = labels if num_labels is None else num_labels
         self._config = _read_config(folder)
         self._settings = ModelSettings.read(folder)
+        if self._settings.refusal:
+            raise ValueError(self._settings.refusal)
         self.tokenizer = Tokenizer.from_pretrained(folder, threads=count)
         self._folder, self._threads = folder, count
         try:

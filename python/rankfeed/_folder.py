@@ -261,7 +261,15 @@ class ModelSettings:
     default_prompt_name: Optional[str] = None
     max_length: Optional[int] = None  # tokens of a row; None: not said
     encode_flags: int = 0
+    refusal: str = ""  # why scores would be others than the author's
 
     @staticmethod
     def read(folder: str) -> "ModelSettings":
-        return ModelSettings(Scoring.of(_json(os.path.join(folder, "config.json"), missing={})).function)
+        if hasattr(_core, "folder_settings"):  # the one reading of all doors
+            said: Dict[str, Any] = _core.folder_settings(folder)
+            return ModelSettings(said["activation_fn"], dict(said["prompts"]), said["default_prompt_name"], said["max_length"],
+                                 _options.SPLIT_SPECIAL_TOKENS if said["split_special_tokens"] else 0, said["refusal"])
+        config = _json(os.path.join(folder, "config.json"), missing={})
+        own = config.get("sentence_transformers")
+        function = own.get("activation_fn") if isinstance(own, dict) else None
+        return ModelSettings(str(function or config.get("sbert_ce_default_activation_function") or ""))
