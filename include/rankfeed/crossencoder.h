@@ -6,7 +6,7 @@
  * bert, distilbert and electra, read from config.json and model.safetensors.
  * Layers: word + position + type embeddings (DistilBERT has no types), LayerNorm, ELECTRA's
  * projection to the width of the layers; N times attention, LayerNorm, MLP, LayerNorm (after the
- * residual); the MLP has gelu (erf), gelu_new (tanh) or relu as config.json says, LayerNorm its
+ * residual); the MLP has the activation that config.json names (docs/handoff.md), LayerNorm its
  * layer_norm_eps (DistilBERT: 1e-12). The head is on the first token: RoBERTa's dense + tanh +
  * out_proj, BERT's pooler with tanh + classifier, DistilBERT's pre_classifier + relu + classifier,
  * ELECTRA's dense + gelu + out_proj. Tensors that another task's head left over are not read;
@@ -114,8 +114,8 @@ typedef struct {
    * the bucket's batches run without. An older size of the struct ends before these. */
   uint32_t graphs;
   uint64_t graph_launches, graph_failures;
-  /* What its user may want to know of the files: tensors that another task's head left over and that
-   * were set aside, weights that are no finite numbers. Empty where there is nothing; cut where
+  /* What its user may want to know of the files: a prefix that names were read without, weights that
+   * are no finite numbers, tensors that another task's head left over and that were set aside. Empty where there is nothing; cut where
    * there is more than fits. An older size of the struct ends before it. */
   char note[240];
 } rankfeed_crossencoder_info;

@@ -169,6 +169,11 @@ class BertFolder(unittest.TestCase):
         self.write("bert", tokenizer={"model_input_names": ["input_ids", "attention_mask"]})
         self.near(self.scores("--raw"), [row[0] for row in self.logits("bert", typed=False)])
 
+    def test_num_labels_before_id2label(self):
+        """transformers takes num_labels, and names the labels anew."""
+        self.write("bert", config={"num_labels": 1, "id2label": {"0": "no", "1": "yes"}})
+        self.near(self.scores("--raw"), [row[0] for row in self.logits("bert")])
+
     def test_refused(self):
         for config, words in (({"model_type": "mpnet"}, 'model_type" is "mpnet"'), ({"model_type": "nomic_bert"}, "nomic_bert"),
                               ({"architectures": ["JinaBertForSequenceClassification"]}, "JinaBert"), ({"vocab_size": 18}, "tensor"),

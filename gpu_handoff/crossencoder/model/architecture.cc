@@ -97,14 +97,19 @@ const Architecture* FindArchitecture(std::string_view model_type) {
   return nullptr;
 }
 
-bool IsClassOf(const Architecture& architecture, std::string_view class_name) {
+const Architecture* FindArchitectureOfClass(std::string_view class_name) {
   constexpr std::string_view kTask = "ForSequenceClassification";
-  if (!class_name.ends_with(kTask)) return false;
+  if (!class_name.ends_with(kTask)) return nullptr;
   class_name.remove_suffix(kTask.size());
   for (const Architecture& one : kArchitectures) {
-    if (one.class_name == class_name) return one.base == architecture.base;
+    if (one.class_name == class_name) return &one;
   }
-  return false;
+  return nullptr;
+}
+
+bool IsClassOf(const Architecture& architecture, std::string_view class_name) {
+  const Architecture* const found = FindArchitectureOfClass(class_name);
+  return found != nullptr && found->base == architecture.base;
 }
 
 std::string ModelTypes() {

@@ -40,6 +40,8 @@ struct Architecture {
 
 // Returns null for a model_type that this forward pass does not compute.
 const Architecture* FindArchitecture(std::string_view model_type);
+// Returns null for a class that is none of theirs, "XLMRobertaForSequenceClassification" say.
+const Architecture* FindArchitectureOfClass(std::string_view class_name);
 // Whether config.json may name that class for the architecture: XLM-RoBERTa, RoBERTa and CamemBERT
 // are the same under three names, JinaBERT is not BERT though its model_type says so.
 bool IsClassOf(const Architecture& architecture, std::string_view class_name);

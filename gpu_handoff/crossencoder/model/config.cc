@@ -77,13 +77,46 @@ class Reader {
   const std::string& name_;
 };
 
+// Names of transformers' ACT2FN (activations.py) by what they compute in float32: gelu_fast and its
+// neighbours write the constants and powers of one formula in different ways.
+constexpr std::pair<std::string_view, uint32_t> kActivations[] = {
+    {"gelu", RANKFEED_GPU_GELU},
+    {"gelu_python", RANKFEED_GPU_GELU},
+    {"gelu_new", RANKFEED_GPU_GELU_TANH},
+    {"gelu_fast", RANKFEED_GPU_GELU_TANH},
+    {"gelu_pytorch_tanh", RANKFEED_GPU_GELU_TANH},
+    {"gelu_python_tanh", RANKFEED_GPU_GELU_TANH},
+    {"gelu_accurate", RANKFEED_GPU_GELU_TANH},
+    {"relu", RANKFEED_GPU_RELU},
+    {"tanh", RANKFEED_GPU_TANH}};
+
 uint32_t ReadActivation(const Reader& read, std::string_view key) {
   const std::string name = read.Text(key, "gelu");
-  if (name == "gelu") return RANKFEED_GPU_GELU;
-  if (name == "gelu_new") return RANKFEED_GPU_GELU_TANH;
-  if (name == "relu") return RANKFEED_GPU_RELU;
-  read.Refuse(RANKFEED_E_UNSUPPORTED, key,
-              "is \"" + name + "\"; supported are gelu (erf), gelu_new (tanh), relu");
+  std::string known;
+  for (const auto& [told, activation] : kActivations) {
+    if (name == told) return activation;
+    known.append(known.empty() ? "" : ", ").append(told);
+  }
+  read.Refuse(RANKFEED_E_UNSUPPORTED, key, "is \"" + name + "\"; supported are " + known);
+}
+
+// By model_type, or without it by the one class in architectures.
+const Architecture* ReadArchitecture(const Reader& read) {
+  const std::string type = read.Text("model_type", "");
+  const Architecture* found = FindArchitecture(type);
+  dom::element element;
+  dom::array classes;
+  std::string_view name;
+  if (type.empty() && read.Has("architectures", &element) &&
+      element.get(classes) == simdjson::SUCCESS && classes.size() == 1 &&
+      classes.at(0).get(name) == simdjson::SUCCESS) {
+    found = FindArchitectureOfClass(name);
+  }
+  if (found == nullptr) {
+    read.Refuse(RANKFEED_E_UNSUPPORTED, "model_type",
+                "is \"" + type + "\"; supported are " + ModelTypes());
+  }
+  return found;
 }
 
 void CheckClass(const Reader& read, const Architecture& architecture) {
@@ -125,12 +158,12 @@ void CheckSizes(const Reader& read, const ModelConfig& config) {
   }
 }
 
-// transformers derives num_labels from id2label; 2 when a file has neither, so that only the
-// weights can tell: 0.
+// transformers takes num_labels before the size of id2label (configuration_utils.py: a map of
+// another size is replaced); 2 when a file has neither, so that only the weights can tell: 0.
 uint32_t ReadLabels(const Reader& read) {
   dom::element element;
-  if (!read.Has("id2label", &element))
-    return read.Has("num_labels", &element) ? read.Size("num_labels", 1, kMaxLabels) : 0;
+  if (read.Has("num_labels", &element)) return read.Size("num_labels", 1, kMaxLabels);
+  if (!read.Has("id2label", &element)) return 0;
   dom::object labels;
   if (element.get(labels) != simdjson::SUCCESS)
     read.Refuse(RANKFEED_E_PARSE, "id2label", "is not an object");
@@ -163,12 +196,7 @@ ModelConfig ReadConfig(std::string_view json, const std::string& name) {
   }
   const Reader read(object, name);
 
-  const std::string type = read.Text("model_type", "");
-  const Architecture* const architecture = FindArchitecture(type);
-  if (architecture == nullptr) {
-    read.Refuse(RANKFEED_E_UNSUPPORTED, "model_type",
-                "is \"" + type + "\"; supported are " + ModelTypes());
-  }
+  const Architecture* const architecture = ReadArchitecture(read);
   const ConfigKeys& named = *architecture->keys;
   CheckClass(read, *architecture);
   if (const std::string kind = read.Text("position_embedding_type", "absolute");

@@ -28,7 +28,7 @@ struct TypeRow {
 };
 // The types of the format whose elements are whole bytes.
 constexpr TypeRow kTypes[] = {{"F32", 4, TensorType::kF32},      {"F16", 2, TensorType::kF16},
-                              {"BF16", 2, TensorType::kBf16},    {"F64", 8, TensorType::kOther},
+                              {"BF16", 2, TensorType::kBf16},    {"F64", 8, TensorType::kF64},
                               {"I64", 8, TensorType::kOther},    {"U64", 8, TensorType::kOther},
                               {"I32", 4, TensorType::kOther},    {"U32", 4, TensorType::kOther},
                               {"I16", 2, TensorType::kOther},    {"U16", 2, TensorType::kOther},
@@ -195,6 +195,12 @@ void Safetensors::Add(std::span<const std::byte> file, const std::string& name) 
   if (!tensors.empty()) reader.Refuse(tensors.begin()->first, "is in another file too");
 }
 
+Safetensors Safetensors::Without(std::string_view prefix) const {
+  Safetensors cut(name_);
+  for (const auto& [name, tensor] : tensors_) cut.tensors_.emplace(name.substr(prefix.size()), tensor);
+  return cut;
+}
+
 namespace {
 
 // An exponent of ones is that of infinities and of what is no number.
@@ -215,6 +221,8 @@ bool AllFinite(const StoredTensor& tensor) {
   const std::byte* in = tensor.data.data();
   if (tensor.type == TensorType::kF32)
     return AllFinite<uint32_t>(in, tensor.elements, 0x7f800000u);
+  if (tensor.type == TensorType::kF64)
+    return AllFinite<uint64_t>(in, tensor.elements, 0x7ff0000000000000u);
   return AllFinite<uint16_t>(in, tensor.elements, tensor.type == TensorType::kF16 ? 0x7c00 : 0x7f80);
 }
 
@@ -222,6 +230,14 @@ void CopyToFloat(const StoredTensor& tensor, float* out) {
   const std::byte* in = tensor.data.data();
   if (tensor.type == TensorType::kF32) {
     if (!tensor.data.empty()) std::memcpy(out, in, tensor.data.size());
+    return;
+  }
+  if (tensor.type == TensorType::kF64) {
+    for (uint64_t i = 0; i < tensor.elements; ++i) {
+      double value;
+      std::memcpy(&value, in + 8 * i, sizeof(value));
+      out[i] = static_cast<float>(value);
+    }
     return;
   }
   for (uint64_t i = 0; i < tensor.elements; ++i) {

@@ -22,7 +22,7 @@
 
 namespace rankfeed::handoff {
 
-enum class TensorType { kF32, kF16, kBf16, kOther };
+enum class TensorType { kF32, kF16, kBf16, kF64, kOther };
 
 struct StoredTensor {
   TensorType type = TensorType::kOther;
@@ -45,6 +45,8 @@ class Safetensors {
   void Add(std::span<const std::byte> file, const std::string& name);
 
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
+  // The same with names cut by a prefix, with which all of them begin.
+  Safetensors Without(std::string_view prefix) const;
   const std::string& name() const { return name_; }
 
  private:

@@ -48,6 +48,26 @@ const StoredTensor& Find(const Safetensors& file, const std::string& name) {
   return *tensor;
 }
 
+constexpr std::string_view kWords = "embeddings.word_embeddings.weight";
+
+// Loops of training and torch.compile put one prefix before all names. Returns the file without it
+// where what is left fits the architecture and the names as they are do not, and says so in *note.
+Safetensors Unwrapped(const Safetensors& file, const Architecture& of, std::string* note) {
+  const auto fits = [&](std::string_view prefix) {
+    const std::string begin(prefix), words(kWords);
+    return Look(file, begin + std::string(of.base) + words) != nullptr ||
+           Look(file, begin + words) != nullptr;
+  };
+  if (fits("")) return file;
+  for (const std::string_view prefix : {"model.", "module.", "_orig_mod."}) {
+    const auto begins = [&](const auto& entry) { return entry.first.starts_with(prefix); };
+    if (!fits(prefix) || !std::all_of(file.tensors().begin(), file.tensors().end(), begins)) continue;
+    *note = "names of tensors without their \"" + std::string(prefix) + "\"";
+    return file.Without(prefix);
+  }
+  return file;
+}
+
 uint64_t ElementBytes(uint32_t dtype) {
   return dtype == RANKFEED_DTYPE_F32 ? 4 : 2;
 }
@@ -57,8 +77,8 @@ uint64_t ElementBytes(uint32_t dtype) {
 // in this file, nothing where it was saved without.
 bool IsIgnored(std::string_view name, std::string_view base) {
   constexpr std::string_view kModel[] = {"embeddings", "encoder.", "transformer.", "pooler."};
-  constexpr std::string_view kUnused[] = {"embeddings.position_ids", "pooler.dense.weight",
-                                          "pooler.dense.bias"};
+  constexpr std::string_view kUnused[] = {"embeddings.position_ids", "embeddings.token_type_ids",
+                                          "pooler.dense.weight", "pooler.dense.bias"};
   const auto begins = [&](std::string_view with) { return name.starts_with(with); };
   if (!base.empty() ? !begins(base) : std::none_of(std::begin(kModel), std::end(kModel), begins))
     return !begins("classifier.");
@@ -82,7 +102,7 @@ uint64_t Weights::Place(const Safetensors& file, std::initializer_list<std::stri
     if (tensor.type == TensorType::kOther) {
       throw ModelError(RANKFEED_E_UNSUPPORTED, file.name() + ": tensor \"" + name + "\" is " +
                                                    tensor.type_name +
-                                                   "; supported are F32, F16, BF16");
+                                                   "; supported are F32, F16, BF16, F64");
     }
     pieces_.push_back({&tensor, at, as_float});
     parameters_ += tensor.elements;
@@ -147,10 +167,12 @@ void Weights::PlaceLayer(const Safetensors& file, const ModelConfig& config,
   offsets_.layers.push_back(l);
 }
 
-Weights::Weights(const Safetensors& file, ModelConfig* config, uint32_t dtype) : dtype_(dtype) {
+Weights::Weights(const Safetensors& stored, ModelConfig* config, uint32_t dtype)
+    : file_(Unwrapped(stored, *config->architecture, &note_)), dtype_(dtype) {
+  const Safetensors& file = file_;
   const Architecture& of = *config->architecture;
   // A model may be saved without the name that its tensors begin with.
-  const std::string words = "embeddings.word_embeddings.weight";
+  const std::string words(kWords);
   std::string base(of.base);
   if (Look(file, base + words) == nullptr && Look(file, words) != nullptr) base.clear();
   const auto in_file = [&](std::string_view name) {
@@ -185,12 +207,12 @@ Weights::Weights(const Safetensors& file, ModelConfig* config, uint32_t dtype) :
 void Weights::SetAside(const Safetensors& file, const std::string& base) {
   std::set<const StoredTensor*> used;
   for (const Piece& piece : pieces_) used.insert(piece.tensor);
-  std::string first;
+  std::string first, odd;
   size_t aside = 0;
+  const auto say = [&](const std::string& what) { note_ += (note_.empty() ? "" : "; ") + what; };
   for (const auto& [name, tensor] : file.tensors()) {
     if (used.contains(&tensor)) {
-      if (note_.empty() && !AllFinite(tensor))
-        note_ = "tensor " + name.substr(0, 80) + " holds values that are no finite numbers";
+      if (odd.empty() && !AllFinite(tensor)) odd = name.substr(0, 80);
       continue;
     }
     if (!IsIgnored(name, base)) {
@@ -198,12 +220,12 @@ void Weights::SetAside(const Safetensors& file, const std::string& base) {
                        file.name() + ": tensor \"" + name.substr(0, 120) +
                            "\" is not part of the architecture that config.json describes");
     }
-    if (name.ends_with("position_ids")) continue;
+    if (name.ends_with("_ids")) continue;  // a buffer
     if (aside++ == 0) first = name.substr(0, 80);
   }
+  if (!odd.empty()) say("tensor " + odd + " holds values that are no finite numbers");
   if (aside == 0) return;
-  if (!note_.empty()) note_ += "; ";
-  note_ += "not used: " + first;
+  say("not used: " + first);
   if (aside > 1) note_ += " and " + std::to_string(aside - 1) + " other tensors";
   note_ += ", of another task's head";
 }

@@ -41,7 +41,8 @@ class Weights {
   uint32_t dtype() const { return dtype_; }
   const WeightOffsets& offsets() const { return offsets_; }
   uint64_t parameters() const { return parameters_; }
-  // Tensors that were set aside, and the first one that holds something other than finite numbers.
+  // A prefix that names were read without, the first tensor that holds something other than finite
+  // numbers, and tensors that were set aside.
   // Empty where there are none.
   const std::string& note() const { return note_; }
 
@@ -67,11 +68,12 @@ class Weights {
   void SetAside(const Safetensors& file, const std::string& base);
   void PlaceLayer(const Safetensors& file, const ModelConfig& config, const std::string& layer);
 
+  std::string note_;
+  Safetensors file_;
   uint32_t dtype_;
   WeightOffsets offsets_;
   std::vector<Piece> pieces_;
   uint64_t parameters_ = 0;
-  std::string note_;
 };
 
 }  // namespace rankfeed::handoff

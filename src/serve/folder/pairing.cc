@@ -60,6 +60,9 @@ std::vector<std::string> LabelsOf(const Json& config) {
   std::vector<std::string> out;
   const auto names = config.find("id2label");
   if (names == config.end() || !names->is_object()) return out;
+  // Of another size than num_labels, it is replaced there.
+  if (const auto size = IdOf(config, "num_labels"); size && *size != static_cast<int64_t>(names->size()))
+    return out;
   for (size_t i = 0; i < std::min(names->size(), kMostLabels); ++i) {
     const auto name = names->find(std::to_string(i));
     out.push_back(name != names->end() && name->is_string() ? name->get<std::string>()

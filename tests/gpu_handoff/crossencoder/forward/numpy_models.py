@@ -47,6 +47,13 @@ MODELS = {
         embedding=16, left_over={"discriminator_predictions.dense.weight": (32, 32)})),
     "electra_wide": ("electra", 51, 20, 1, 2, 37, 30, dict(embedding=90, stored="BF16", activation="gelu_new", labels=4)),
     "electra_same": ("electra", 48, 24, 2, 3, 40, 36, dict(embedding=24, activation="relu", types=1)),
+    # Trained under torch.compile, in float64, and without model_type.
+    "bert_wrapped": ("bert", 40, 24, 2, 2, 40, 33, dict(activation="gelu_fast", stored="F64", wrapper="_orig_mod.", labels=1, config={
+        "model_type": None, "num_labels": 1, "id2label": {"0": "no", "1": "yes"}}, left_over={"bert.embeddings.token_type_ids": None})),
+    "roberta_fast": ("roberta", 44, 24, 1, 3, 40, 36, dict(activation="gelu_fast", types=1, pad=1, wrapper="module.")),
+    "distilbert_wrapped": ("distilbert", 45, 24, 1, 2, 56, 35, dict(activation="tanh", wrapper="model.")),
+    "electra_tanh": ("electra", 48, 24, 1, 3, 40, 36, dict(embedding=16, activation="gelu_pytorch_tanh", types=1, stored="F64")),
+    "bert_python": ("bert", 41, 24, 1, 3, 40, 36, dict(activation="gelu_python")),
     "roberta_new": ("roberta", 48, 24, 1, 3, 40, 36, dict(activation="gelu_new", types=2, pad=4)),
 }
 
@@ -57,11 +64,13 @@ ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0),
     "tanh": np.tanh,
 }
+ACTIVATIONS.update(gelu_fast=lambda x: 0.5 * x * (1 + np.tanh(x * 0.7978845608 * (1 + 0.044715 * x * x))),
+                   gelu_pytorch_tanh=ACTIVATIONS["gelu_new"], gelu_python=ACTIVATIONS["gelu"])
 HEADS = {"roberta": "tanh", "bert": "tanh", "distilbert": "relu", "electra": "gelu"}
 
 
 def make(kind, vocab, hidden, layers, heads, inner, positions, activation="gelu", types=2, labels=1, pad=0, eps=1e-12,
-         embedding=None, rng=None, **_):
+         embedding=None, rng=None, config=None, **_):
     """The settings of config.json, and the tensors under their names."""
     n, tensors = NAMES[kind], {}
     embedding = embedding or hidden
@@ -96,7 +105,7 @@ def make(kind, vocab, hidden, layers, heads, inner, positions, activation="gelu"
     linear(n["dense"], hidden, hidden)
     linear(n["scores"], labels, hidden)
 
-    config = {"architectures": [CLASSES[kind] + "ForSequenceClassification"], "model_type": kind, "vocab_size": vocab,
+    more, config = config, {"architectures": [CLASSES[kind] + "ForSequenceClassification"], "model_type": kind, "vocab_size": vocab,
               "max_position_embeddings": positions, "pad_token_id": pad,
               "id2label": {str(i): f"LABEL_{i}" for i in range(labels)}}
     if kind == "distilbert":
@@ -107,7 +116,8 @@ def make(kind, vocab, hidden, layers, heads, inner, positions, activation="gelu"
                       hidden_act=activation, type_vocab_size=types, layer_norm_eps=eps)
     if kind == "electra":
         config["embedding_size"] = embedding
-    return config, tensors
+    config.update(more or {})
+    return {key: value for key, value in config.items() if value is not None}, tensors
 
 
 def score(kind, tensors, ids, type_ids, heads, layers, activation="gelu", pad=0, eps=1e-12, **_):
@@ -151,17 +161,17 @@ def rounded(values, stored):
         bits = values.astype("<f4").view("<u4")
         bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
         return bits.astype("<u2").tobytes(), (bits.astype("<u4") << 16).view("<f4").astype(np.float64)
-    kept = values.astype({"F32": "<f4", "F16": "<f2"}[stored])
+    kept = values.astype({"F64": "<f8", "F32": "<f4", "F16": "<f2"}[stored])
     return kept.tobytes(), kept.astype(np.float64)
 
 
-def save(folder, config, tensors, stored="F32", prefix=True, old_names=False, left_over=None, base="", rng=None):
+def save(folder, config, tensors, stored="F32", prefix=True, old_names=False, left_over=None, base="", wrapper="", rng=None):
     """Writes the two files. tensors become what the stored type keeps of them."""
     header, data = {}, b""
 
     def add(name, kind, shape, raw):
         nonlocal data
-        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        header[wrapper + name] = {"dtype": kind, "shape": list(shape), "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
 
     for name in tensors:
@@ -198,7 +208,7 @@ def main():
         rng = np.random.default_rng(seed)
         config, tensors = make(kind, vocab, hidden, layers, heads, inner, positions, rng=rng, **more)
         save(folder / name, config, tensors, base=NAMES[kind]["base"], rng=rng,
-             **{key: more[key] for key in ("stored", "prefix", "old_names", "left_over") if key in more})
+             **{key: more[key] for key in ("stored", "prefix", "old_names", "left_over", "wrapper") if key in more})
         rows, types = rows_of(kind, vocab, positions, rng, **more)
         result[name] = {"rows": rows, "types": types,
                         "logits": [score(kind, tensors, ids, of, heads, layers, **more).tolist() for ids, of in zip(rows, types)]}

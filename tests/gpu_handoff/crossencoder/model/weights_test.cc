@@ -55,7 +55,7 @@ TEST_F(WeightsTest, ConfigsThatAreRefused) {
       {"\"xlm-roberta\"", "\"mpnet\"", "\"model_type\" is \"mpnet\"; supported are xlm-roberta, "},
       {"\"xlm-roberta\"", "\"bert\"", "XLMRobertaForSequenceClassification"},
       {"ForSequenceClassification", "ForMaskedLM", "ForMaskedLM"},
-      {"\"gelu\"", "\"silu\"", "\"hidden_act\" is \"silu\""},
+      {"\"gelu\"", "\"mish\"", "\"hidden_act\" is \"mish\""},
       {"\"absolute\"", "\"relative_key\"", "relative_key"},
       {"\"hidden_size\": 32", "\"hidden_size\": 0", "\"hidden_size\" is 0"},
       {"\"hidden_size\": 32", "\"hidden_size\": -1", "whole number"},
@@ -117,11 +117,11 @@ TEST(WeightsOfKinds, SayWhatIsWrong) {
       {"bert", "\"max_position_embeddings\": 40", "\"max_position_embeddings\": 39", "[40, 32]"},
       // Saved without "bert.", layers that config.json does not have are no left-over head.
       {"bert_relu", "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2", "\"encoder.layer.2."},
-      {"bert_relu", "\"hidden_act\": \"relu\"", "\"hidden_act\": \"gelu_fast\"", "gelu_fast"},
+      {"bert_relu", "\"hidden_act\": \"relu\"", "\"hidden_act\": \"quick_gelu\"", "quick_gelu"},
       {"distilbert", "\"dim\"", "\"hidden_size\"", "\"dim\" is missing"},
       {"distilbert", "\"n_heads\": 4", "\"n_heads\": 5",
        "\"n_heads\" is 5, which does not divide dim"},
-      {"distilbert", "\"activation\": \"gelu\"", "\"activation\": \"silu\"", "\"activation\" is"},
+      {"distilbert", "\"activation\": \"gelu\"", "\"activation\": \"gelu_10\"", "\"activation\" is"},
       {"distilbert", "\"n_layers\": 2", "\"n_layers\": 3", "distilbert.transformer.layer.2."},
       {"electra", "\"embedding_size\": 16", "\"embedding_size\": 32", "word_embeddings"},
       {"electra", "\"embedding_size\": 16", "\"embedding_size\": 0", "\"embedding_size\" is 0"},
@@ -151,6 +151,38 @@ TEST(WeightsOfKinds, LeftOverTensors) {
   EXPECT_NE(renamed("classifier.bias.new_").find("not part of"), std::string::npos);
   EXPECT_NE(renamed("bert.pooler.bias____").find("not part of"), std::string::npos);
   EXPECT_NE(renamed("bert.encoder.norm.w_").find("not part of"), std::string::npos);
+}
+
+// What AutoConfig makes of num_labels beside an id2label of another size.
+TEST_F(WeightsTest, NumLabelsComesBeforeTheSizeOfId2label) {
+  const std::string two = Replaced(config_, "\"0\": \"LABEL_0\"", "\"0\": \"a\", \"1\": \"b\"");
+  EXPECT_EQ(ReadConfig(Replaced(two, "{", "{\"num_labels\": 1,"), "c").labels, 1u);
+  EXPECT_EQ(Refusal(Replaced(two, "{", "{\"num_labels\": 1,"), weights_), "");
+  EXPECT_EQ(ReadConfig(Replaced(config_, "{", "{\"num_labels\": 3,"), "c").labels, 3u);
+}
+
+TEST_F(WeightsTest, OneClassNamesTheKindWhereModelTypeIsAbsent) {
+  const std::string silent = Replaced(config_, "\"model_type\"", "\"type_of_model\"");
+  EXPECT_EQ(Refusal(silent, weights_), "");
+  const std::string name = "\"XLMRobertaForSequenceClassification\"";
+  for (const std::string& other : {name + ", " + name, std::string("\"XLMRobertaModel\""), std::string()}) {
+    EXPECT_NE(Refusal(Replaced(silent, name, other), weights_).find("\"model_type\" is \"\""),
+              std::string::npos)
+        << other;
+  }
+}
+
+// A prefix that the kind's own names do not have is one only where every tensor has it.
+TEST(WeightsOfKinds, PrefixesOfWrappersAreCutAndNoted) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  for (const auto& [model, prefix] : {std::pair{"bert_wrapped", "_orig_mod."}, {"roberta_fast", "module."}, {"distilbert_wrapped", "model."}}) {
+    EXPECT_EQ(std::string(OpenModel(MadeFolder() + model).info().note),
+              "names of tensors without their \"" + std::string(prefix) + "\"");
+  }
+  const std::string config = Slurp(MadeFolder() + "roberta_fast/config.json"),
+                    weights = Slurp(MadeFolder() + "roberta_fast/model.safetensors");
+  EXPECT_NE(Refusal(config, Replaced(weights, "module.classifier.dense.bias", "modul_.classifier.dense.bias")).find("is missing"),
+            std::string::npos);
 }
 
 TEST_F(WeightsTest, LabelsComeFromTheWeightsWhenTheConfigIsSilent) {
