@@ -115,13 +115,12 @@ class Writer {
     Config();
     sections_.Add(SectionId::kStrings, strings_.Take());
     Release();
-    AddFastRoad();
-    return sections_.Write(config_hash);
+    return sections_.Write(AddFastRoad(config_hash));
   }
 
  private:
-  // The segment engine's tables come from running the finished model on its own pieces.
-  void AddFastRoad() {
+  // The segment engine's tables come from running the finished model on its own pieces. Returns the hash of the image.
+  ConfigHash AddFastRoad(ConfigHash hash) {
     if (config_.flags & image::kByteLevel) {
       for (SectionData& section : MakeQuietCharacters(sections_.Bind())) sections_.Put(std::move(section));
     }
@@ -135,7 +134,10 @@ class Writer {
       sections_.Put({SectionId::kConfig, std::vector<image::Config>{config_}});
     } else {
       for (SectionData& section : std::get<0>(fast_road)) sections_.Put(std::move(section));
+      // Stores of such a vocabulary from before image::kPartsHaveKeys have ids of parts that are others.
+      if ((config_.flags & image::kIgnoreMerges) != 0) hash.bytes[0] ^= 1;
     }
+    return hash;
   }
 
   // What only the sections so far are made of.

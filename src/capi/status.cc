@@ -26,7 +26,7 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_UNSUPPORTED, "RANKFEED_E_UNSUPPORTED", "model kind or pipeline element is not supported"},
     {RANKFEED_E_PARITY, "RANKFEED_E_PARITY", "the file cannot have this parity mode"},
     {RANKFEED_E_PLATFORM, "RANKFEED_E_PLATFORM", "big-endian hosts are not supported"},
-    {RANKFEED_E_VOCABULARY, "RANKFEED_E_VOCABULARY", "the corpus store was made with another vocabulary or other options"},
+    {RANKFEED_E_VOCABULARY, "RANKFEED_E_VOCABULARY", "the corpus store was made with another vocabulary or other options: `rankfeed corpus build` makes it anew"},
     {RANKFEED_E_BUSY, "RANKFEED_E_BUSY", "nothing is free right now"},
     {RANKFEED_E_STATE, "RANKFEED_E_STATE", "object is not in a state that allows this call"},
     {RANKFEED_E_CANCELLED, "RANKFEED_E_CANCELLED", "cancelled by the caller"},

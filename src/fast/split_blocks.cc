@@ -52,6 +52,7 @@ SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, const B
       knobs_(KnobsOf(model)),
       space_run_(model.segment.config->space_run),
       most_digits_((knobs_ & split::kDigitsMask) / split::kOneDigit),
+      marks_parts_((model.segment.config->rules & image::kPartsHaveKeys) != 0),
       pattern_(model, knobs_) {
   using Tables = CharacterTables;
   const bool marks = (knobs_ & split::kLettersMask) == split::kLettersAndMarks;
@@ -134,10 +135,13 @@ void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* be
   masks[last - 1].starts &= known;
   masks_[last - 1].parts &= known;
   begins->split = LastOf(masks, last);
+  begins->marked = marks_parts_ && beyond_ascii_;
+  for (size_t k = 0; begins->marked && k < last; ++k) masks_[k].parts &= ~masks[k].starts;
   for (size_t k = 0; k < last; ++k) {
     const uint64_t starts = masks[k].starts | masks_[k].parts;
     masks[k] = {starts, starts, 0};
   }
+  for (size_t k = 0; begins->marked && k < last; ++k) masks[k].word_starts = masks_[k].parts;
   masks[0].stops &= ~uint64_t{1};
   begins->part = LastOf(masks, last);
   begins->count = static_cast<uint32_t>(last);

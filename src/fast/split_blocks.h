@@ -26,10 +26,12 @@ class SplitBlocks {
   static constexpr size_t kMostBytes = 4096, kWords = kMostBytes / 64;
 
   // What Find found: begins of splits and of their parts, in masks[k] those of text[at + 64 k ..], each but
-  // the first an end too; and where the last split begins, and the last part of it.
+  // the first an end too; and where the last split begins, and the last part of it. marked: the places where
+  // splits are cut are word_starts (image::kPartsHaveKeys).
   struct Begins {
     BoundaryMasks masks[kWords];
     uint32_t count;  // masks
+    bool marked;
     size_t split, part;
   };
 
@@ -84,6 +86,7 @@ class SplitBlocks {
   const KernelTable& kernels_;
   const ByteSet stop_bytes_;
   const uint32_t knobs_, space_run_, most_digits_;
+  const bool marks_parts_;  // image::kPartsHaveKeys
   const split::Pattern pattern_;
   CharacterTables tables_;
   std::string_view text_;

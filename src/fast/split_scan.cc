@@ -14,6 +14,7 @@ SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels, const
     : model_(model),
       kernels_(kernels),
       space_run_(model.segment.config->space_run),
+      marks_parts_((model.segment.config->rules & image::kPartsHaveKeys) != 0),
       blocks_(model, kernels, stop_bytes) {}
 
 // Whether NFC leaves a character of the text alone.
@@ -64,7 +65,7 @@ uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, s
   }
   // The masks leave these places to be decided one by one.
   while (at < stop) {
-    if (split_ <= at) split_ = SplitEnd(at);
+    if (split_ <= at) split_begin_ = at, split_ = SplitEnd(at);
     count += NextParts(&at, stop, segments.From(count));
   }
   *end = at;
@@ -75,8 +76,10 @@ uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, s
 uint32_t SplitScanner::NextParts(size_t* at, size_t stop, const Segments& segments) {
   uint32_t count = 0;
   for (; *at < std::min(stop, split_); ++count) {
-    segments.begins[count] = static_cast<uint32_t>(*at);
-    *at = PartEnd(*at, split_);
+    const size_t begin = *at;
+    *at = PartEnd(begin, split_);
+    const bool part = marks_parts_ && (begin != split_begin_ || *at != split_);
+    segments.begins[count] = static_cast<uint32_t>(begin) | (part ? Segments::kWordStart : 0);
     segments.ends[count] = static_cast<uint32_t>(*at);
   }
   return count;
@@ -88,7 +91,10 @@ uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segmen
   blocks_.Find(text_, *at, stop, &begins);
   uint32_t begin = 0, end = 0;
   kernels_.list(begins.masks, begins.count, static_cast<uint32_t>(*at), segments, &begin, &end);
-  split_ = SplitEnd(begins.split);
+  // What begins at a cut is marked; what ends at one is a part too.
+  for (uint32_t i = 0; begins.marked && i < end; ++i) segments.begins[i] |= segments.begins[i + 1] & Segments::kWordStart;
+  split_begin_ = begins.split;
+  split_ = SplitEnd(split_begin_);
   *at = begins.part;
   return end;
 }

@@ -2,7 +2,9 @@
 // fast/split_scan.h: the segments of a byte-level BPE: the splits of its pattern in raw text, and its
 // added tokens that are runs of spaces, one after the other without gaps. A split of characters of
 // three bytes, as those of Chinese are, or of Greek ones ends too between two that no piece holds
-// together: merges never cross such a place.
+// together: merges never cross such a place. A split that is a piece has no such place, so only what is
+// the whole split may be a piece that merges do not make (ignore_merges); with image::kPartsHaveKeys the
+// segments that are less have Segments::kWordStart.
 //
 // NFC is looked for and not done: a stretch with a character that it may change, or join to what stands
 // before it, takes the general path.
@@ -48,9 +50,10 @@ class SplitScanner {
   const Model& model_;
   const KernelTable& kernels_;
   const uint32_t space_run_;  // image::SegmentConfig
+  const bool marks_parts_;    // image::kPartsHaveKeys
   std::string_view text_;
   size_t stable_ = 0;
-  size_t split_ = 0;  // end of the split that is being cut
+  size_t split_begin_ = 0, split_ = 0;  // of the split that is being cut: its begin and its end
   SplitBlocks blocks_;
 };
 

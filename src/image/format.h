@@ -190,8 +190,11 @@ enum SegmentRule : uint32_t {
   kPunctuationIsWord = 1 << 13,
   // With that: spaces before a sign make a word of one U+2581.
   kSpaceBeforeSignIsWord = 1 << 14,
-  // BPE: segments are the splits of the pattern. The only rule then.
+  // BPE: segments are the splits of the pattern, and parts of them. With no other rule but the next.
   kPatternSplits = 1 << 15,
+  // With ignore_merges a split that is a piece is that piece, while a part of one becomes what merges make
+  // of it, so parts have keys of their own: those with kKeyWordStart.
+  kPartsHaveKeys = 1 << 16,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
@@ -324,7 +327,7 @@ struct SegmentEntry {
 };
 static_assert(sizeof(SegmentEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
-// In a key's tag: a U+2581 stands before it.
+// In a key's tag: a U+2581 stands before it; with kPartsHaveKeys: it is a part of a split.
 inline constexpr uint8_t kKeyWordStart = 0x80;
 
 // The ids of a part of one or two characters, between places where no piece crosses. In kSpanTable:

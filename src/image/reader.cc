@@ -143,7 +143,13 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->image = bytes;
   model->image_size = header.image_size;
   model->header = reinterpret_cast<const Header*>(bytes);
-  return BindAll(s, model, detail);
+  if (const rankfeed_status status = BindAll(s, model, detail)) return status;
+  // Before parts of splits had keys, an image gave them the ids that only whole splits have.
+  const auto& segments = model->segment.config;
+  if (model->has(kIgnoreMerges) && segments && (segments->rules & (kPatternSplits | kPartsHaveKeys)) == kPatternSplits) {
+    return Fail(detail, RANKFEED_E_IMAGE_VERSION, 0, static_cast<uint32_t>(SectionId::kSegmentConfig));
+  }
+  return RANKFEED_OK;
 }
 
 rankfeed_status BindSections(std::span<const SectionBytes> sections, Model* model) {

@@ -422,7 +422,8 @@ class Verifier {
   void Splits() {
     LookUpSizes();
     const SegmentConfig& w = *m_.segment.config;
-    Require(w.rules == kPatternSplits && m_.huggingface() && m_.has(kByteLevel), SectionId::kSegmentConfig);
+    const uint32_t splits = kPatternSplits | (m_.has(kIgnoreMerges) ? uint32_t{kPartsHaveKeys} : 0);
+    Require(w.rules == splits && m_.huggingface() && m_.has(kByteLevel), SectionId::kSegmentConfig);
     Require(w.space_run != 1, SectionId::kSegmentConfig);  // a run of one would be a split of none
     Require(m_.split_classes.present(), SectionId::kSplitClasses);
     // fast/split_scan.h looks for what NFC changes wherever there is a normalizer, and words/merge_speller.h

@@ -9,6 +9,7 @@
 
 #include "builder/base/code_points.h"
 #include "builder/builder_test_util.h"
+#include "builder/byte_level.h"
 #include "builder/fast/piece_neighbours.h"
 #include "builder/hf_file.h"
 #include "reference/sp_model_proto.h"
@@ -96,6 +97,24 @@ TEST(WriteImage, ConfigHashCoversSourceParityAndPreset) {
                    c = HashConfig("", 0, "x");
   EXPECT_NE(std::memcmp(&a, &b, sizeof a), 0);
   EXPECT_NE(std::memcmp(&a, &c, sizeof a), 0);
+}
+
+// The stores of such a vocabulary from before parts of splits had keys hold ids of parts that are others. Off the fast
+// road, and without ignore_merges, they never did.
+TEST(WriteImage, GivesVocabulariesWhosePartsHaveKeysAnotherHash) {
+  const auto file = [](const char* add_prefix_space, const char* ignore_merges) {
+    return R"({"pre_tokenizer":)" + builder_test::ByteLevelSplit("true", add_prefix_space) + R"(,"model":)" +
+           builder_test::ByteLevelModel("", "", std::string(R"("ignore_merges":)") + ignore_merges + ",") + "}";
+  };
+  const auto differs = [&](const std::string& source) {
+    const Compiled compiled(source);
+    EXPECT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
+    const ConfigHash before = HashConfig(source, RANKFEED_PARITY_HUGGINGFACE, "");
+    return std::memcmp(compiled.info().config_hash, &before, sizeof before) != 0;
+  };
+  EXPECT_TRUE(differs(file("false", "true")));
+  EXPECT_FALSE(differs(file("false", "false")));
+  EXPECT_FALSE(differs(file("true", "true")));
 }
 
 TEST(WriteImage, LayoutOfTheFile) {

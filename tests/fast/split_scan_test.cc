@@ -48,7 +48,7 @@ struct Fake {
   image::Step step = {};
   std::vector<uint64_t> pairs = std::vector<uint64_t>(image::kPairBits / 64);
 
-  Fake(uint32_t knobs, uint32_t space_run) {
+  Fake(uint32_t knobs, uint32_t space_run, bool marks_parts = true) {
     // Equal blocks once, as an image has them.
     static std::vector<uint16_t> blocks;
     static std::vector<uint8_t> classes;
@@ -65,6 +65,7 @@ struct Fake {
     step.arg0 = knobs;
     model.pre_tokenizer = {&step, 1};
     image::SegmentConfig config = {};
+    config.rules = image::kPatternSplits | (marks_parts ? uint32_t{image::kPartsHaveKeys} : 0);
     config.space_run = space_run;
     config.uncut_lasts = uint64_t{1} << (U'\u3042' & 0x3f);
     config.uncut_firsts = uint64_t{1} << (0xc2 & 0x3f);
@@ -90,15 +91,16 @@ size_t CutSize(const Fake& fake, std::string_view text, size_t at) {
   return 0;  // all that begin with this byte are letters
 }
 
-// Ends of segments one by one, as the pattern and runs of blanks say.
+// Ends of segments one by one, as the pattern and runs of blanks say, those of parts of splits with kWordStart.
 std::vector<uint32_t> Expected(const Fake& fake, std::string_view text) {
   const split::Pattern pattern(fake.model, fake.step.arg0);
   const uint32_t space_run = fake.model.segment.config->space_run;
+  const bool marks_parts = (fake.model.segment.config->rules & image::kPartsHaveKeys) != 0;
   std::vector<uint32_t> ends;
   const auto split = [&](size_t begin, size_t end) {
     const std::string_view part = text.substr(begin, end - begin);
     for (size_t at = 0; at < part.size();) {
-      const size_t next = pattern.End(part, at);
+      const size_t next = pattern.End(part, at), first = ends.size();
       for (size_t i = at; i < next; ++i) {
         const size_t after = i + CutSize(fake, part, i);
         if (after == i || after >= next || CutSize(fake, part, after) == 0) continue;
@@ -107,6 +109,8 @@ std::vector<uint32_t> Expected(const Fake& fake, std::string_view text) {
         if (!image::Spanned(fake.pairs.data(), a, b) && !uncut) ends.push_back(static_cast<uint32_t>(begin + after));
       }
       ends.push_back(static_cast<uint32_t>(begin + next));
+      const bool whole = ends.size() == first + 1;
+      for (size_t i = first; marks_parts && !whole && i < ends.size(); ++i) ends[i] |= Segments::kWordStart;
       at = next;
     }
   };
@@ -140,8 +144,9 @@ std::vector<uint32_t> Got(const Fake& fake, const KernelTable& kernels, std::str
     const uint32_t count = scanner.Next(at, bytes, {begins.data(), ends.data()}, &end);
     EXPECT_GT(count, 0u);
     for (uint32_t i = 0; i < count; ++i) {
-      EXPECT_EQ(begins[i], i == 0 ? at : ends[i - 1]);
-      all.push_back(ends[i]);
+      const uint32_t mark = begins[i] & Segments::kWordStart;
+      EXPECT_EQ(begins[i] ^ mark, i == 0 ? at : ends[i - 1]);
+      all.push_back(ends[i] | mark);
     }
     EXPECT_EQ(ends[count - 1], end);
     EXPECT_GT(end, at);
@@ -187,8 +192,9 @@ TEST(SplitScan, EqualsThePattern) {
     const auto knobs = builder::ReadSplitPattern(family.regex);
     ASSERT_TRUE(knobs) << family.regex;
     ASSERT_TRUE(SplitBlocks::Knows(*knobs)) << family.name;
-    const Fake fake(*knobs, family.space_run);
+    const Fake marking(*knobs, family.space_run), other(*knobs, family.space_run, /*marks_parts=*/false);
     for (int i = 0; i < texts; ++i) {
+      const Fake& fake = i % 4 == 0 ? other : marking;
       const std::string text = RandomText(random, i % 50 == 0 ? 6000 : 300);
       if (text.empty()) continue;
       const size_t bytes = i % 3 == 0 ? 64 + random() % 300 : SplitBlocks::kMostBytes;

@@ -139,9 +139,11 @@ void AddSplitCases(Cases& cases) {
                        return 0u;
                      }});
   };
-  const char* const kRules = "w.rules == kPatternSplits &&";
+  const char* const kRules = "w.rules == splits &&";
   add(kRules, "rules of Unigram", SectionId::kSegmentConfig,
       [](Forged& f) { f.segment_config().rules = image::kTrailingSpaceIsWord; });
+  add(kRules, "keys of parts without ignore_merges", SectionId::kSegmentConfig,
+      [](Forged& f) { f.segment_config().rules |= image::kPartsHaveKeys; });
   add(kRules, "a BPE of characters", SectionId::kSegmentConfig, [](Forged& f) {
     f.config().flags &= ~uint32_t{image::kByteLevel};
     f.Drop(SectionId::kQuiet);
@@ -690,14 +692,14 @@ Cases AllCases() {
   return cases;
 }
 
-rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail) {
+rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail, uint32_t flags = 0) {
   *detail = {};
   detail->struct_size = sizeof(*detail);
   alignas(64) static unsigned char storage[4096];
   const rankfeed_mem_req need = rankfeed_model_mem_req();
   EXPECT_LE(need.size, sizeof(storage));
   rankfeed_model* model = nullptr;
-  return rankfeed_model_open(image.data.get(), image.size, 0, storage, need.size, &model, detail);
+  return rankfeed_model_open(image.data.get(), image.size, flags, storage, need.size, &model, detail);
 }
 
 TEST(Verify, AcceptsTheOriginals) {
@@ -707,6 +709,18 @@ TEST(Verify, AcceptsTheOriginals) {
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
   }
   EXPECT_FALSE(Forged(ImageOf(kSegments)).Get<image::SegmentConfig>(SectionId::kSegmentConfig).empty());
+}
+
+// An image of a vocabulary with ignore_merges, as one was before parts of splits had keys, and as one is now.
+TEST(Verify, RefuseAnImageWhosePartsHaveNoKeys) {
+  Forged forged(ImageOf(kSplits));
+  forged.config().flags |= image::kIgnoreMerges;
+  rankfeed_error_detail detail;
+  EXPECT_EQ(Open(forged.Seal(), &detail), RANKFEED_E_IMAGE_VERSION);
+  EXPECT_EQ(Open(forged.Seal(), &detail, RANKFEED_OPEN_TRUSTED_IMAGE), RANKFEED_E_IMAGE_VERSION);
+  EXPECT_EQ(detail.section, static_cast<uint32_t>(SectionId::kSegmentConfig));
+  forged.segment_config().rules |= image::kPartsHaveKeys;
+  EXPECT_EQ(Open(forged.Seal(), &detail), RANKFEED_OK);
 }
 
 // The greatest arguments that a row allows are accepted, in an image with all tables.

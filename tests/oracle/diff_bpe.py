@@ -5,6 +5,7 @@
   diff_bpe.py --driver D random --data FOLDER [--count N] [--files N] [--seed N]
   diff_bpe.py --driver D traps --data FOLDER            the recorded ids of texts that are easy to get wrong
   diff_bpe.py --driver D bulk --data FOLDER --xquad DIR [--stream FILE] [--count N] [--seed N] [--file NAME]...
+  diff_bpe.py --driver D whole --data FOLDER --xquad DIR [--every N] [--left-out PART]...
   diff_bpe.py --driver D stream --data FOLDER --stream FILE [--file NAME]...
                                                         these and sweep: [--results fuzz/results.jsonl], to append to
 
@@ -13,7 +14,9 @@ the vocabularies, by samples. Random texts are drawn from pieces and from charac
 published vocabularies and over random files whose merges follow no rule. Bulk: --count texts of each vocabulary, in turn all of
 a length over a few characters, and one to five pieces, words and characters that some step treats specially, because many short
 texts find more in the same time than few long ones; some are words put together anew, mixtures, or drawn as random texts are
-(bulk_texts.py, mixtures.py). Stream: the texts of bench/text_streams.py, whole. --file: one of the vocabularies, such as qwen/tokenizer.json (repeatable).
+(bulk_texts.py, mixtures.py). Whole: qwen's file with ignore_merges, with all its merges and without a tenth, a third and all of
+them (--left-out), over each N-th text of every language; and golden.jsonl of the folder ignore_merges there. Stream: the texts of
+bench/text_streams.py, whole. --file: one of the vocabularies, such as qwen/tokenizer.json (repeatable).
 """
 
 import argparse
@@ -217,6 +220,29 @@ def stream(args, report):
         done_with(args, report, name, len(texts), begun)
 
 
+def whole(args, report):
+    golden = args.data / "ignore_merges"
+    pair = Pair(args.driver, (golden / "tokenizer.json").read_text(encoding="utf-8"))
+    for line in (golden / "golden.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        (ids, places), = pair.got([row["text"]])
+        report.checks += 1
+        if ids != row["ids"] or [list(place) for place in places] != row["offsets"]:
+            report.mismatch("golden.jsonl", ascii(row["text"]), (ids, places), (row["ids"], row["offsets"]))
+    pair.close()
+    texts = [json.loads(line)["text"] for file in sorted(args.xquad.glob("*.jsonl"))
+             for line in file.read_text(encoding="utf-8").splitlines()[::args.every]]
+    document = json.loads((args.data / FILES[0]).read_text(encoding="utf-8"))
+    merges, rng = document["model"]["merges"], random.Random(1)
+    for left_out in args.left_out or (0, 0.1, 1 / 3, 1):
+        document["model"] |= {"ignore_merges": True, "merges": [m for m in merges if rng.random() >= left_out]}
+        pair, begun = Pair(args.driver, json.dumps(document)), time.monotonic()
+        for some in batches(texts, 1024):
+            compare_columns(pair, f"{left_out:.2f} of the merges left out", some, report)
+        pair.close()
+        done_with(args, report, f"{left_out:.2f} of the merges left out", len(texts), begun)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True)
@@ -233,6 +259,12 @@ def main():
     one.add_argument("--seed", type=int, default=1)
     one = commands.add_parser("traps")
     one.add_argument("--data", type=Path, required=True)
+    one = commands.add_parser("whole")
+    one.add_argument("--data", type=Path, required=True)
+    one.add_argument("--xquad", type=Path, required=True)
+    one.add_argument("--every", type=int, default=1)
+    one.add_argument("--left-out", type=float, action="append")
+    one.set_defaults(results=None)
     for command in ("bulk", "stream"):
         one = commands.add_parser(command)
         one.add_argument("--data", type=Path, required=True)
@@ -247,7 +279,7 @@ def main():
     E.require(args.data.is_dir(), f"no folder {args.data}")
     report = E.Report(limit=8)
     started = time.monotonic()
-    {"sweep": sweep, "random": random_texts, "traps": traps, "bulk": bulk, "stream": stream}[args.command](args, report)
+    {"sweep": sweep, "random": random_texts, "traps": traps, "whole": whole, "bulk": bulk, "stream": stream}[args.command](args, report)
     print(f"{args.command}: {report.checks} comparisons in {time.monotonic() - started:.0f} s")
     return report.finish(f"BPE, {args.command}")
 

@@ -72,7 +72,8 @@ void Engine::SpellMisses(uint32_t count) {
     if (key.size() > fast::SegmentKey::kMaxBytes || kMaxIds - ids.count < kMostOfOne) continue;
     const std::string_view bytes(reinterpret_cast<const char*>(key.part) + 1, key.size());
     const uint32_t first = ids.count;
-    const Outcome outcome = merges_ != nullptr ? merges_->Begin(bytes, &ids) : wordpiece_->Spell(bytes, 0, &ids);
+    const bool part = (key.part[0] & image::kKeyWordStart) != 0;
+    const Outcome outcome = merges_ != nullptr ? merges_->Begin(bytes, part, &ids) : wordpiece_->Spell(bytes, 0, &ids);
     if (outcome.general || outcome.missing) {
       ids.count = first;
     } else {
@@ -178,7 +179,7 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
     return RANKFEED_OK;
   }
   const uint32_t first = sink.count;
-  const Outcome outcome = merges_ != nullptr ? merges_->Spell(bytes, offset, &sink)
+  const Outcome outcome = merges_ != nullptr ? merges_->Spell(bytes, segments.word_start(i), offset, &sink)
                                              : wordpiece_->Spell(bytes, offset, &sink);
   if (!outcome.general) return outcome.missing ? RANKFEED_E_UNK_ID : RANKFEED_OK;
   // Its characters may become an added token together with those beside the segment, and a sign that

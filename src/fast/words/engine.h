@@ -7,10 +7,11 @@
 //                              └─ misses ─spell─> ids ─┴─emit─> ids
 //
 // Segments of WordPiece end at white space and beside the signs of ASCII, where words end too; those of
-// BPE are the splits of its pattern, which no merge crosses. So a segment has the same ids wherever it
-// stands, and the cache needs no condition. A segment that is too long for a
-// key is spelled when it is written. One whose characters are read together with their neighbours
-// takes the general path, alone or with its stretch (EmitSegment).
+// BPE are the splits of its pattern, and parts of them, which no merge crosses. So a segment has the same
+// ids wherever it stands, and the cache needs no condition; but with ignore_merges, where a split that is a
+// piece is that piece and a part of one is not, parts have keys of their own (image::kPartsHaveKeys). A
+// segment that is too long for a key is spelled when it is written. One whose characters are read together
+// with their neighbours takes the general path, alone or with its stretch (EmitSegment).
 #pragma once
 
 #include <cstdint>

@@ -4,10 +4,10 @@
 namespace rankfeed::words {
 
 // The id of a segment that no merges are asked about: one of its own, or an added token. kNoValue of others.
-uint32_t MergeSpeller::OneId(std::string_view segment) const {
+uint32_t MergeSpeller::OneId(std::string_view segment, bool part) const {
   const bool run = segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
                    segment.find_first_not_of(' ') == segment.npos;
-  if (!run) return words_.Whole(segment, true);
+  if (!run) return part ? trie::kNoValue : words_.Whole(segment, true);
   // A run of spaces that is too long for the image's table is the added token of so many.
   trie::Unit unit = model_.added_normalized.root();
   for (const char space : segment) {
@@ -17,16 +17,16 @@ uint32_t MergeSpeller::OneId(std::string_view segment) const {
   return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
 }
 
-Outcome MergeSpeller::Begin(std::string_view segment, TokenSink* sink) const {
+Outcome MergeSpeller::Begin(std::string_view segment, bool part, TokenSink* sink) const {
   auto* const ids = reinterpret_cast<uint32_t*>(sink->ids) + sink->count;
-  *ids = OneId(segment);
+  *ids = OneId(segment, part);
   sink->count += *ids != trie::kNoValue ? 1 : words_.Begin(segment, ids);
   return {};
 }
 
-Outcome MergeSpeller::Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+Outcome MergeSpeller::Spell(std::string_view segment, bool part, uint32_t offset, TokenSink* sink) const {
   if (segment.size() > scratch_.word_capacity) return {.general = true};
-  if (const uint32_t one = OneId(segment); one != trie::kNoValue) {
+  if (const uint32_t one = OneId(segment, part); one != trie::kNoValue) {
     Push(segment, one, {0, static_cast<uint32_t>(segment.size())}, offset, sink);
     return {};
   }

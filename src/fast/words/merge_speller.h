@@ -45,18 +45,19 @@ class MergeSpeller {
         scratch_(scratch) {}
 
   // Segments of a batch become ids in two steps: Begin appends the symbols of one that has a key, or its
-  // id, and KernelTable::merge turns the symbols of all into ids.
-  Outcome Begin(std::string_view segment, TokenSink* sink) const;
+  // id, and KernelTable::merge turns the symbols of all into ids. part: a split of which the segment is a
+  // part is none of the pieces, whatever the part is (ignore_merges).
+  Outcome Begin(std::string_view segment, bool part, TokenSink* sink) const;
   const bpe::Merger& merger() const { return words_.merger(); }
   // As WordPieceSpeller. O(n log n).
-  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const;
+  Outcome Spell(std::string_view segment, bool part, uint32_t offset, TokenSink* sink) const;
   // Appends the ids that merges made of a segment, with their places. A byte is spelled by one character
   // and a merge's product as its two tokens are, so a token has as many bytes as characters. False, and
   // the sink is as before, where an added token may spell an id otherwise. O(bytes).
   bool PlaceIds(std::string_view segment, std::span<const int32_t> ids, uint32_t offset, TokenSink* sink) const;
 
  private:
-  uint32_t OneId(std::string_view segment) const;
+  uint32_t OneId(std::string_view segment, bool part) const;
   void Push(std::string_view segment, uint32_t id, Place token, uint32_t offset,
             TokenSink* sink) const;
 

@@ -144,6 +144,38 @@ class Neighbours {
   uint32_t pairs_of_[256] = {};  // by the first byte that is known of the first character
 };
 
+// A segment that is one token. made: merges make it, so that it is as a part of a split too, where that matters.
+struct Entry {
+  std::string bytes;
+  uint32_t id;
+  bool made;
+};
+
+// This tells whether a part of a split may be these bytes: words may be cut at one of their ends.
+bool MayBePart(std::string_view bytes, const image::SegmentConfig& config) {
+  const auto may_cut = [&](size_t at) {
+    const auto lead = static_cast<uint8_t>(bytes[at]);
+    return lead >= 0xe0 ? lead < 0xf0 : lead >= 0xc2 && (config.uncut_firsts >> (lead & 0x3f) & 1) == 0;
+  };
+  return may_cut(0) || may_cut(utf8::Previous(bytes, bytes.size()));
+}
+
+SegmentTable TableOf(const std::vector<Entry>& entries, const image::SegmentConfig& config) {
+  const auto is_part = [&](const Entry& entry) { return entry.made && MayBePart(entry.bytes, config); };
+  SegmentTable table =
+      EmptySegmentTable(entries.size() + static_cast<size_t>(std::count_if(entries.begin(), entries.end(), is_part)));
+  for (const Entry& entry : entries) {
+    const auto size = static_cast<uint32_t>(entry.bytes.size());
+    if (size > image::kMaxEntryBytes) continue;
+    for (const bool part : {false, true}) {
+      if (part && !is_part(entry)) continue;
+      const auto key = fast::SegmentKey::Make(entry.bytes.data(), size, fast::SegmentKey::Tag(size, part));
+      InsertSegment(key, entry.id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string BytesOf(std::string_view piece) {
@@ -162,12 +194,13 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
   if (const OffTheFastRoad off = StepsOff(model); off.reason != FastRoadReason::kNone) return off;
   const NormalizedTokensOf normalized(model);
   if (!normalized.can_be_found) return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
-  const bpe::Words words(model);
-  std::vector<std::pair<std::string, uint32_t>> segments;
+  const bool ignores_merges = model.has(image::kIgnoreMerges);
+  std::vector<Entry> entries;
   for (uint32_t i = 0; i < normalized.run_ids.size(); ++i) {
-    segments.emplace_back(std::string(i + 2, ' '), normalized.run_ids[i]);
+    entries.push_back({std::string(i + 2, ' '), normalized.run_ids[i], false});
   }
   Neighbours neighbours;
+  const bpe::Words words(model);
   // A full bucket drops the later ids, which are those of rarer pieces in trained vocabularies.
   std::vector<uint32_t> ids = PieceIds(model);
   std::sort(ids.begin(), ids.end());
@@ -175,32 +208,24 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
     std::string bytes = BytesOf(model.piece(id));
     if (bytes.empty()) continue;
     neighbours.Add(bytes);
-    // Only ignore_merges finds a piece that merges do not make.
     if (bytes.size() > image::kMaxEntryBytes || (model.id_flags[id] & image::kIdSpecial) != 0) continue;
     if (!utf8::IsValid(bytes)) continue;  // no segment has it alone
     uint32_t made[image::kMaxEntryBytes], sizes[image::kMaxEntryBytes];
     bool missing = false;
-    const uint32_t count =
-        model.has(image::kIgnoreMerges) ? 0 : words.Make(bytes, {made, sizes}, nullptr, &missing);
-    if (count == 1 || model.has(image::kIgnoreMerges)) segments.emplace_back(std::move(bytes), id);
-  }
-  SegmentTable table = EmptySegmentTable(segments.size());
-  for (const auto& [bytes, id] : segments) {
-    const auto size = static_cast<uint32_t>(bytes.size());
-    if (size > image::kMaxEntryBytes) continue;
-    const auto key = fast::SegmentKey::Make(bytes.data(), size,
-                                               fast::SegmentKey::Tag(size, /*word_start=*/false));
-    InsertSegment(key, id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
+    const bool is_made = words.Make(bytes, {made, sizes}, nullptr, &missing) == 1;
+    // Only ignore_merges finds a piece that merges do not make, and only as a whole split.
+    if (is_made || ignores_merges) entries.push_back({std::move(bytes), id, is_made && ignores_merges});
   }
   image::SegmentConfig config{};
-  config.rules = image::kPatternSplits;
+  config.rules = image::kPatternSplits | (ignores_merges ? uint32_t{image::kPartsHaveKeys} : 0);
   ByteSet separators;  // where texts are cut (fast/cuts.h)
   separators.Add(' ');
   std::memcpy(config.separators, separators.low, sizeof(config.separators));
-  config.table_bits = table.bits;
   config.space_run = normalized.run_ids.empty() ? 0 : static_cast<uint32_t>(normalized.run_ids.size()) + 1;
   std::vector<SectionData> out;
   neighbours.Take(&config, &out);
+  SegmentTable table = TableOf(entries, config);
+  config.table_bits = table.bits;
   out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
   out.emplace_back(SectionId::kSegmentTable, std::move(table.entries));
   return out;
