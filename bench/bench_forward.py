@@ -24,8 +24,6 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "tests", "examples"), os.path.join(HERE, "..", "tests", "gpu_handoff", "crossencoder", "forward")]
-if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
-    os.environ.setdefault("BLIS_ARCH_TYPE", "0")  # as the command line does: BLIS 0.9 takes virtual machines' CPUs for a Haswell
 
 import numpy as np  # noqa: E402
 import numpy_models  # noqa: E402

@@ -112,9 +112,9 @@ if(TARGET rankfeed_crossencoder)
     set(rankfeed_crossencoder_ring rankfeed_handoff_shared)
   endif()
   rankfeed_component(crossencoder
-    LIBRARIES ${rankfeed_crossencoder_ring} hwy::hwy simdjson::simdjson ${RANKFEED_BLIS_LIBRARY} Threads::Threads
+    LIBRARIES ${rankfeed_crossencoder_ring} hwy::hwy simdjson::simdjson Threads::Threads
     PC rankfeed-crossencoder PC_DESCRIPTION "rankfeed: forward pass of cross-encoders"
-    PC_REQUIRES rankfeed-handoff PC_PRIVATE "-lblis -lstdc++ -lm -pthread"
+    PC_REQUIRES rankfeed-handoff PC_PRIVATE "-lstdc++ -lm -pthread"
     PC_REQUIRES_PRIVATE "simdjson, libhwy")
   if(TARGET rankfeed_crossencoder_shared)  # finds the ring beside itself, wherever the two are moved
     set_target_properties(rankfeed_crossencoder_shared PROPERTIES INSTALL_RPATH "$ORIGIN")

@@ -68,7 +68,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "librankfeed${RANKFEED_ABI} (= ${PROJECT_VERSION})")
 # For static linking only.
-set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev, libtbb-dev, libblis-serial-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev, libtbb-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Exact Unigram, WordPiece and BPE tokenization for rerankers, development files")
 
 set(CPACK_DEBIAN_BIN_PACKAGE_NAME rankfeed)

@@ -22,7 +22,6 @@ build_packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev libssl-dev # command line
   libboost1.81-dev zlib1g-dev # rankfeed serve: Asio and Beast (headers only), gzip
   libtbb-dev       # default executor
-  libblis-serial-dev # matrix products of the CPU forward pass
   python3-dev python3-venv # the Python package
 )
 test_packages=(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * crossencoder/ops.h: the kernels of the cross-encoder as one C table of functions. Four tables
- * exist: the host's (BLAS, SIMD; float32), CUDA's, HIP's and the emulation's (the device kernels
+ * exist: the host's (SIMD; float32), CUDA's, HIP's and the emulation's (the device kernels
  * compiled as C++ for tests). forward.cc calls them in order and knows no other difference; tests
  * compare any two tables operation by operation.
  *
@@ -19,7 +19,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 5 };
+enum { RANKFEED_GPU_OPS_ABI = 6 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
  * to it, in memory that may be read and written. Memory after row m has no meaning, before
@@ -97,12 +97,14 @@ enum {
 };
 
 /* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. bias null: none, and no
- * activation; op_add_norm adds it then. Room for more rows: RANKFEED_GPU_GEMM_ROWS. */
+ * activation; op_add_norm adds it then. Room for more rows: RANKFEED_GPU_GEMM_ROWS. packed not 0:
+ * pack has laid w out. */
 typedef struct {
   uint32_t dtype, m, n, k, activation;
   const void *x, *w;
   const float* bias;
   void* out;
+  uint32_t packed;
 } rankfeed_op_gemm;
 
 /* qkv [tokens, 3 * heads * head_dim]: query, key, value of each token. Softmax(scale * q k^T) v
@@ -164,6 +166,9 @@ typedef struct rankfeed_gpu_ops {
   int32_t (*add_norm)(const rankfeed_op_at* at, const rankfeed_op_add_norm* op);
   int32_t (*first)(const rankfeed_op_at* at, const rankfeed_op_first* op);
   int32_t (*logits)(const rankfeed_op_at* at, const rankfeed_op_logits* op);
+  /* Nullable. Lays the elements [n, k] of a product's w, in memory that the host writes, out in their
+   * place as gemm reads them fastest; when a model is opened. 0 or an error of the backend. */
+  int32_t (*pack)(void* ctx, void* w, uint32_t n, uint32_t k);
 } rankfeed_gpu_ops;
 
 RANKFEED_END_C

@@ -106,8 +106,8 @@ typedef struct {
   uint64_t parameters;
   uint64_t weight_bytes; /* in device memory */
   char backend[16];
-  /* The matrix library, for example "BLIS 0.9.0 (skx)", with the kind of CPU it is for. On a device
-   * "cuBLASLt 130000", or "tiled kernel" where the vendor's library is missing; "..., 12 by tiled
+  /* What multiplies matrices: "Highway AVX2", or another name that Highway gives the CPU's
+   * instructions (AVX3 is AVX-512). On a device "cuBLASLt 130000", or "tiled kernel" where the vendor's library is missing; "..., 12 by tiled
    * kernel" when so many products were left to it. */
   char gemm[48];
   /* Graphs there are now; batches that ran as one; recordings and launches that failed, after which

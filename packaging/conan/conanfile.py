@@ -20,7 +20,7 @@ PACKAGES = {
     None: ["libhwy-dev", "libxxhash-dev"],
     "builder": ["libicu-dev", "libsimdjson-dev", "libprotozero-dev", "nlohmann-json3-dev", "libmimalloc-dev", "libfmt-dev"],
     "parallel": ["libtbb-dev"],
-    "crossencoder": ["libblis-serial-dev", "libsimdjson-dev"],
+    "crossencoder": ["libsimdjson-dev"],
     "cli": ["libcli11-dev", "libfmt-dev", "libzip-dev", "libssl-dev", "zlib1g-dev", "libboost1.81-dev"],
 }
 

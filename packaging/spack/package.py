@@ -20,7 +20,7 @@ class Rankfeed(CMakePackage):
 
     variant("shared", default=True, description="Shared libraries beside the static ones")
     variant("parallel", default=True, description="Executor over oneTBB")
-    variant("crossencoder", default=True, description="Forward pass of cross-encoders on the CPU, over BLIS")
+    variant("crossencoder", default=True, description="Forward pass of cross-encoders on the CPU")
     variant("builder", default=False, description="Library that reads model files. Spack has no package of protozero: its "
                                                   "headers are looked for in the folder PROTOZERO_INCLUDE_DIR")
     variant("cli", default=False, when="+builder +parallel", description="The rankfeed program")
@@ -33,7 +33,6 @@ class Rankfeed(CMakePackage):
     depends_on("highway@1.0.3:")
     depends_on("xxhash")
     depends_on("tbb", when="+parallel")
-    depends_on("blis threads=none +cblas", when="+crossencoder")
     depends_on("simdjson", when="+crossencoder")
     with when("+builder"):
         depends_on("icu4c@72:")
@@ -62,10 +61,6 @@ class Rankfeed(CMakePackage):
             self.define("RANKFEED_BUILD_BENCH", False),
             self.define("BUILD_SHARED_LIBS", False),
         ]
-        if self.spec.satisfies("+crossencoder"):
-            blis = self.spec["blis"].prefix
-            args.append(self.define("RANKFEED_BLIS_INCLUDE_DIR", os.path.join(blis.include, "blis")))
-            args.append(self.define("RANKFEED_BLIS_LIBRARY", os.path.join(blis.lib, "libblis.so")))
         if self.spec.satisfies("+builder") and "PROTOZERO_INCLUDE_DIR" in os.environ:
             args.append(self.define("PROTOZERO_INCLUDE_DIR", os.environ["PROTOZERO_INCLUDE_DIR"]))
         return args

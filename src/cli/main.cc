@@ -182,21 +182,6 @@ void ForceInstructionSet() {
       fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", ")));
 }
 
-#ifdef RANKFEED_WITH_CROSSENCODER
-// BLIS 0.9 tells a CPU by its name: under a hypervisor that hides the name, and on AMD's from Zen 4
-// on, it multiplies with AVX2 or with portable loops though there is AVX-512. Its variable
-// BLIS_ARCH_TYPE, read with the first product, takes the number of a kind of CPU (arch_t,
-// bli_type_defs.h); Skylake-X is 0 in all releases so far.
-void ChooseProducts() {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-      __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
-    setenv("BLIS_ARCH_TYPE", "0", /*replace=*/0);
-  }
-#endif
-}
-#endif
-
 }  // namespace
 }  // namespace rankfeed::cli
 
@@ -226,13 +211,8 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddServe(app);
 #endif
   rankfeed::cli::AddExamples(app);
-  // Before the command runs, and after --help and --version, which need neither.
-  app.parse_complete_callback([] {
-    rankfeed::cli::ForceInstructionSet();
-#ifdef RANKFEED_WITH_CROSSENCODER
-    rankfeed::cli::ChooseProducts();
-#endif
-  });
+  // Before the command runs, and after --help and --version, which do not need it.
+  app.parse_complete_callback(rankfeed::cli::ForceInstructionSet);
   try {
     rankfeed::cli::CheckCommandNames(app, argc, argv);
     app.parse(argc, argv);

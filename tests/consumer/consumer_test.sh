@@ -84,7 +84,7 @@ find_shared)
   is_linked_with "$work/$way/program" "librankfeed_builder.so.0.1" yes
   is_linked_with "$work/$way/program_c" "libstdc" no
   is_linked_with "$work/$way/program_scores" "librankfeed_crossencoder.so.0.1" yes
-  is_linked_with "$work/$way/program_scores" "libblis" no # it is the library's own business
+  is_linked_with "$work/$way/program_scores" "libsimdjson" no # it is the library's own business
   check_others "$work/$way"
   ;;
 find_static_only) # asks for shared libraries where there are none

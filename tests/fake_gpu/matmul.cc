@@ -2,11 +2,10 @@
 // matmul.cc: see matmul.h.
 #include "fake_gpu/matmul.h"
 
-#include <cblas.h>
-
 #include <memory>
 #include <vector>
 
+#include "crossencoder/host/product.h"
 #include "crossencoder/model/float16.h"
 #include "fake_gpu/memory.h"
 #include "fake_gpu/thread_sanitizer.h"
@@ -158,11 +157,14 @@ Code Multiply(const Product& p, Stream* stream) {
     std::vector<float> product =
         p.beta != 0 ? Read(out, p.out_in) : std::vector<float>(out.rows * out.columns);
     const std::vector<float> left = Read(w, p.w_at), right = Read(x, p.x_at);
-    const auto n = static_cast<int>(out.rows), m = static_cast<int>(out.columns),
-               k = static_cast<int>(x.rows);
-    cblas_sgemm(CblasColMajor, p.description->transpose_w ? CblasTrans : CblasNoTrans, CblasNoTrans,
-                n, m, k, p.alpha, left.data(), static_cast<int>(w.rows), right.data(), k, p.beta,
-                product.data(), n);
+    const size_t n = out.rows, m = out.columns, k = x.rows;
+    std::vector<float> by_row = left;  // [n, k]
+    for (size_t r = 0; !p.description->transpose_w && r < n; ++r)
+      for (size_t c = 0; c < k; ++c) by_row[r * k + c] = left[c * n + r];
+    std::vector<float> sums(product.size()), scratch(rankfeed::handoff::ProductScratch());
+    rankfeed::handoff::Product(right.data(), m, {by_row.data(), false, nullptr, n, k}, nullptr,
+                               sums.data(), scratch.data());
+    for (size_t i = 0; i < sums.size(); ++i) product[i] = p.alpha * sums[i] + p.beta * product[i];
     Write(out, product, p.out_at);
   });
 }

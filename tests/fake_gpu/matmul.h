@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // matmul.h: what the fakes of cuBLASLt and hipBLASLt share: plain descriptors, checks of use, and
-// the product itself, by BLIS.
+// the product itself, by the host's own.
 //
 // Both libraries take out[n, m] = op(w)[n, k] x[k, m] in column-major order. A layout and a
 // description that were destroyed, an algorithm that was chosen for another shape or with more

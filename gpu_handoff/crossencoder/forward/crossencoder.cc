@@ -32,7 +32,7 @@ namespace {
 
 constexpr uint64_t kAlign = 256;
 // A chunk's activations (512 tokens * 3 * hidden floats) stay near the caches, and its products are
-// tall enough for BLAS; longer rows make chunks of their own.
+// tall enough; longer rows make chunks of their own.
 constexpr uint32_t kChunkTokens = 512, kChunkRows = 256;
 
 uint64_t RoundUp(uint64_t bytes) {
@@ -66,7 +66,7 @@ struct rankfeed_crossencoder {
   void* ctx = nullptr;
   void* block = nullptr;
   uint64_t parameters = 0;
-  std::string note;  // see rankfeed_crossencoder_info
+  std::string note;                     // see rankfeed_crossencoder_info
   bool on_host = true;                  // work is done by the calling thread, or the stream's
   uint32_t dtype = RANKFEED_DTYPE_F32;  // of what is multiplied; on the host all else is float32
   DeviceModel model;
@@ -360,6 +360,12 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   m->model.block = static_cast<const char*>(m->block);
   if (m->backend->dl_device_type == RANKFEED_DL_CPU) {
     weights.Write(m->block);
+    m->model.packed = m->ops->pack != nullptr;
+    for (const WeightOffsets::Matrix& w : m->model.offsets.products) {
+      if (!m->model.packed) break;
+      Check(m->ops->pack(m->ctx, static_cast<char*>(m->block) + w.at, w.n, w.k),
+            "laying out the weights");
+    }
     return;
   }
   // Written once in ordinary memory; the copy of pageable memory is slow and happens once.

@@ -85,7 +85,8 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   };
   const auto gemm = [&](const void* in, uint64_t w, const float* bias, uint32_t m, uint32_t n,
                         uint32_t k, uint32_t activation, void* out) {
-    run(ops.gemm, rankfeed_op_gemm{model.dtype, m, n, k, activation, in, weight(w), bias, out});
+    run(ops.gemm,
+        rankfeed_op_gemm{model.dtype, m, n, k, activation, in, weight(w), bias, out, model.packed});
   };
   // to = LayerNorm(in w^T + bias + to): the bias is added where the sum is read anyway.
   const auto gemm_add_norm = [&](const void* in, uint32_t m, uint64_t w, uint64_t bias, uint32_t k,

@@ -18,6 +18,7 @@ struct DeviceModel {
   uint32_t dtype = RANKFEED_DTYPE_F32;
   WeightOffsets offsets;
   const char* block = nullptr;  // offsets.bytes bytes
+  bool packed = false;          // the matrices of products, by the operations' pack
 };
 
 // Where a batch lies in a workspace; byte offsets, multiples of 256. `wide` holds the embeddings

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // crossencoder/host/attention.h: attention of one row and one head on the host, float32, in SIMD
-// (Highway, chosen at run time). Of its own and not two products of a BLAS: rows of a reranker are
-// short and heads narrow, so that a BLAS takes longer to set out than to multiply (two calls for
-// each row, head and layer).
+// (Highway, chosen at run time). Of its own and not two products: rows of a reranker are short and
+// heads narrow, so that a product takes longer to set out than to multiply (two for each row, head
+// and layer).
 #ifndef RANKFEED_GPU_HANDOFF_CROSSENCODER_HOST_ATTENTION_H_
 #define RANKFEED_GPU_HANDOFF_CROSSENCODER_HOST_ATTENTION_H_
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// crossencoder/host/ops_host.cc: see ops_host.h. Products of wide layers by BLAS (cblas_sgemm, one
-// thread: rows of a batch are what threads share), those of narrow ones by product.h, attention by
-// attention.h, the rest by elementwise.h.
+// crossencoder/host/ops_host.cc: see ops_host.h. Products by product.h, attention by attention.h,
+// the rest by elementwise.h; on one thread: rows of a batch are what threads share.
 #include "crossencoder/host/ops_host.h"
-
-#include <cblas.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,18 +13,11 @@
 #include "crossencoder/host/elementwise.h"
 #include "crossencoder/host/product.h"
 
-// From blis.h, which is half a megabyte.
-extern "C" {
-void bli_init(void);  // without it a kind of CPU that BLIS_ARCH_TYPE names is not known yet
-const char* bli_info_get_version_str(void);
-int bli_arch_query_id(void);
-const char* bli_arch_string(int id);
-}
-
 namespace rankfeed::handoff {
 namespace {
 
-constexpr int32_t kInvalid = -4;  // RANKFEED_GPU_INVALID
+constexpr int32_t kInvalid = -4;   // RANKFEED_GPU_INVALID
+constexpr int32_t kNoMemory = -1;  // RANKFEED_GPU_NO_MEMORY
 
 struct RowRange {
   uint32_t begin, size;
@@ -38,9 +28,7 @@ RowRange RowOf(const int32_t* cu_seqlens, uint32_t row) {
 }
 
 void Describe(void*, char* out, uint64_t capacity) {
-  bli_init();
-  std::snprintf(out, capacity, "BLIS %s (%s)", bli_info_get_version_str(),
-                bli_arch_string(bli_arch_query_id()));
+  std::snprintf(out, capacity, "Highway %s", ProductTarget());
 }
 
 void DescribeBfloat16(void*, char* out, uint64_t capacity) {
@@ -52,7 +40,7 @@ uint64_t BytesFor(uint64_t floats) {
 }
 
 uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
-  return BytesFor(std::max(AttentionScratch(max_seqlen), NarrowScratch()));
+  return BytesFor(std::max(AttentionScratch(max_seqlen), ProductScratch()));
 }
 
 uint64_t ScratchBytesBfloat16(void*, uint32_t max_seqlen) {
@@ -138,38 +126,35 @@ int32_t Embed(const rankfeed_op_at*, const rankfeed_op_embed* op) {
   return 0;
 }
 
-void WideProduct(const rankfeed_op_gemm& op, float* out) {
-  const bool add = op.bias != nullptr;
-  for (size_t i = 0; add && i < op.m; ++i)
-    std::memcpy(out + i * op.n, op.bias, op.n * sizeof(float));
-  const int m = static_cast<int>(op.m), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f,
-              static_cast<const float*>(op.x), k, static_cast<const float*>(op.w), k,
-              add ? 1.0f : 0.0f, out, n);
+using Activation = void (*)(float* x, size_t size);
+
+// Null for none.
+Activation ActivationOf(const rankfeed_op_gemm& op) {
+  const ElementwiseKernels& k = Elementwise();
+  switch (op.activation) {
+    case RANKFEED_GPU_GELU:
+      return k.gelu;
+    case RANKFEED_GPU_TANH:
+      return k.tanh;
+    case RANKFEED_GPU_RELU:
+      return k.relu;
+    case RANKFEED_GPU_GELU_TANH:
+      return k.gelu_tanh;
+    default:
+      return nullptr;
+  }
 }
 
-void Activate(const rankfeed_op_gemm& op) {
-  const size_t size = size_t{op.m} * op.n;
-  const ElementwiseKernels& k = Elementwise();
-  auto* const out = static_cast<float*>(op.out);
-  if (op.activation == RANKFEED_GPU_GELU) k.gelu(out, size);
-  if (op.activation == RANKFEED_GPU_TANH) k.tanh(out, size);
-  if (op.activation == RANKFEED_GPU_RELU) k.relu(out, size);
-  if (op.activation == RANKFEED_GPU_GELU_TANH) k.gelu_tanh(out, size);
+int32_t Pack(void*, void* w, uint32_t n, uint32_t k) {
+  return PackWeights(static_cast<float*>(w), n, k) ? 0 : kNoMemory;
 }
 
 int32_t Gemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
-  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
-  if (op->m == 0) return 0;
-  auto* out = static_cast<float*>(op->out);
-  if (op->k > kNarrowDepth) {
-    WideProduct(*op, out);
-  } else {
-    if (NarrowScratch() * sizeof(float) > at->scratch_bytes) return kInvalid;
-    NarrowProduct(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
-                  op->m, op->n, op->k, out, static_cast<float*>(at->scratch));
-  }
-  Activate(*op);
+  if (op->dtype != RANKFEED_DTYPE_F32 || ProductScratch() * sizeof(float) > at->scratch_bytes)
+    return kInvalid;
+  const ProductWeights w{static_cast<const float*>(op->w), op->packed != 0, op->bias, op->n, op->k};
+  Product(static_cast<const float*>(op->x), op->m, w, ActivationOf(*op),
+          static_cast<float*>(op->out), static_cast<float*>(at->scratch));
   return 0;
 }
 
@@ -181,7 +166,8 @@ int32_t GemmBfloat16(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
   Bfloat16Product(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
                   op->m, op->n, op->k, static_cast<float*>(op->out),
                   static_cast<float*>(at->scratch));
-  Activate(*op);
+  if (const Activation activate = ActivationOf(*op))
+    activate(static_cast<float*>(op->out), size_t{op->m} * op->n);
   return 0;
 }
 
@@ -262,13 +248,15 @@ constexpr rankfeed_gpu_ops kOps = {sizeof(rankfeed_gpu_ops),
                                    Attention,
                                    AddNorm,
                                    First,
-                                   Logits};
+                                   Logits,
+                                   Pack};
 
 constexpr rankfeed_gpu_ops WithBfloat16() {
   rankfeed_gpu_ops ops = kOps;
   ops.describe = DescribeBfloat16;
   ops.scratch_bytes = ScratchBytesBfloat16;
   ops.gemm = GemmBfloat16;
+  ops.pack = nullptr;
   return ops;
 }
 

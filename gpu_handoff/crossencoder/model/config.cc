@@ -17,9 +17,9 @@ namespace dom = simdjson::dom;
 
 constexpr int64_t kElectraEmbedding = 128;  // ElectraConfig's embedding_size
 
-// Bounds that keep every product of two sizes in 64 bits and every BLAS dimension in 31; the
-// largest published model of the family (xlm-roberta-large) has 250,002 / 1,024 / 24 / 4,096 / 514,
-// and long-context variants 8,194 positions.
+// Bounds that keep every product of two sizes in 64 bits; the largest published model of the family
+// (xlm-roberta-large) has 250,002 / 1,024 / 24 / 4,096 / 514, and long-context variants 8,194
+// positions.
 constexpr uint64_t kMaxVocab = 1u << 24, kMaxHidden = 1u << 14, kMaxLayers = 1u << 10,
                    kMaxIntermediate = 1u << 16, kMaxPositions = 1u << 20, kMaxTypes = 1u << 10,
                    kMaxLabels = 1u << 12;

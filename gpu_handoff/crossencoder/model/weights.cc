@@ -121,6 +121,11 @@ void Weights::PlaceLinear(const Safetensors& file, const std::string& name, uint
                           uint64_t columns, uint64_t* w, uint64_t* b) {
   *w = PlaceMatrix(file, name + ".weight", rows, columns);
   *b = Place(file, {name + ".bias"}, {rows}, true);
+  PlaceProduct(*w, rows, columns);
+}
+
+void Weights::PlaceProduct(uint64_t w, uint64_t n, uint64_t k) {
+  offsets_.products.push_back({w, static_cast<uint32_t>(n), static_cast<uint32_t>(k)});
 }
 
 void Weights::PlaceNorm(const Safetensors& file, const std::string& name, uint64_t size,
@@ -159,6 +164,7 @@ void Weights::PlaceLayer(const Safetensors& file, const ModelConfig& config,
   LayerOffsets l{};
   l.qkv_w = Place(file, {query + ".weight", key + ".weight", value + ".weight"}, {h, h}, false);
   l.qkv_b = Place(file, {query + ".bias", key + ".bias", value + ".bias"}, {h}, true);
+  PlaceProduct(l.qkv_w, 3 * h, h);
   PlaceLinear(file, layer + names.out, h, h, &l.out_w, &l.out_b);
   PlaceNorm(file, layer + names.norm1, h, &l.norm1_g, &l.norm1_b);
   PlaceLinear(file, layer + names.up, inner, h, &l.up_w, &l.up_b);
@@ -198,7 +204,8 @@ Weights::Weights(const Safetensors& stored, ModelConfig* config, uint32_t dtype)
   for (uint32_t i = 0; i < config->layers; ++i)
     PlaceLayer(file, *config, base + of.layers + std::to_string(i) + ".");
   PlaceLinear(file, dense, config->hidden, config->hidden, &o.dense_w, &o.dense_b);
-  PlaceLinear(file, scores, config->labels, config->hidden, &o.head_w, &o.head_b);
+  o.head_w = PlaceMatrix(file, scores + ".weight", config->labels, config->hidden);
+  o.head_b = Place(file, {scores + ".bias"}, {config->labels}, true);
   o.bytes = (o.bytes + kAlign - 1) / kAlign * kAlign;
 
   SetAside(file, base);

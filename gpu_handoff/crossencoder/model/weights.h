@@ -27,6 +27,12 @@ struct WeightOffsets {
   uint64_t project_w = 0, project_b = 0;  // where embeddings are projected
   std::vector<LayerOffsets> layers;
   uint64_t dense_w, dense_b, head_w, head_b;
+  // The matrices [n, k] that products multiply by.
+  struct Matrix {
+    uint64_t at;
+    uint32_t n, k;
+  };
+  std::vector<Matrix> products;
   uint64_t bytes = 0;  // of the block
 };
 
@@ -60,6 +66,9 @@ class Weights {
                  const std::vector<uint64_t>& shape, bool as_float);
   uint64_t PlaceMatrix(const Safetensors& file, const std::string& name, uint64_t rows,
                        uint64_t columns);
+  // Notes the matrix that lies at w for offsets().products.
+  void PlaceProduct(uint64_t w, uint64_t n, uint64_t k);
+  // A product's matrix and its bias.
   void PlaceLinear(const Safetensors& file, const std::string& name, uint64_t rows,
                    uint64_t columns, uint64_t* w, uint64_t* b);
   void PlaceNorm(const Safetensors& file, const std::string& name, uint64_t size, uint64_t* g,
