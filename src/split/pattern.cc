@@ -93,7 +93,7 @@ size_t Pattern::Match(std::string_view text, size_t at) const {
       return Has(kContractionSuffix) ? Contraction(text, end) : end;
     }
   }
-  const size_t after_blank = first.kind == Bits(kBlank) ? at + 1 : at;
+  const size_t after_blank = first.kind == Bits(kBlank) ? at + first.size : at;
   const size_t digits = Has(kBlankBeforeDigits) ? after_blank : at;
   if (const size_t end = Run(text, digits, Bits(kDigit), most_digits_); end != digits) return end;
   if (const size_t end = Run(text, after_blank, others_); end != after_blank) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "builder/split/split_pattern.h"
 #include "builder/unicode/unicode_delta.h"
 #include "fast/kernels/kernels.h"
@@ -254,6 +255,29 @@ TEST(SplitScan, KnowsNoOtherFamily) {
     const auto knobs = builder::ReadSplitPattern(regex);
     ASSERT_TRUE(knobs) << regex;
     EXPECT_FALSE(SplitBlocks::Knows(*knobs)) << regex;
+  }
+}
+
+// The classes of a forged image may be any, of any character.
+TEST(Pattern, EndsBetweenCharactersWhateverTheirClasses) {
+  const std::vector<std::string> characters = {"a", " ", "'", "s", "\n", "\u00e9", "\u20ac", "\U0001f600", "\U0010ffff"};
+  const std::vector<uint16_t> blocks(image::kCodePointBlocks);  // all the same one
+  std::mt19937 random(71);
+  for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+    std::vector<uint8_t> classes(256);
+    for (uint8_t& kind : classes) kind = static_cast<uint8_t>(random() % (round % 2 == 0 ? 12 : 256));
+    Model model = {};
+    model.split_classes = {blocks.data(), classes.data(), classes.size()};
+    const split::Pattern pattern(model, static_cast<uint32_t>(random()) & split::kMostKnobs);
+    std::string text;
+    for (size_t count = 1 + random() % 6; count > 0; --count) text += characters[random() % characters.size()];
+    const std::vector<char> exact(text.begin(), text.end());
+    for (size_t at = 0; at < exact.size();) {
+      const size_t end = pattern.End({exact.data(), exact.size()}, at);
+      ASSERT_TRUE(end > at && end <= exact.size()) << text << " from " << at << " to " << end;
+      ASSERT_TRUE(end == exact.size() || !utf8::IsContinuation(exact[end])) << text << " to " << end;
+      at = end;
+    }
   }
 }
 
