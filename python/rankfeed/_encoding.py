@@ -27,11 +27,11 @@ class Call:
     __slots__ = ("_arguments", "_names", "rows", "ids", "_with_offsets")
 
     def __init__(self, model: "_core.Model", first: Any, second: Any, options: Dict[str, int], names: Tuple[str, str],
-                 unit: Optional[int] = None):
+                 unit: Optional[int] = None, windows_keep_types: bool = False):
         self._arguments = (model, first, second, options)
-        self._names = names
+        self._names = (*names, windows_keep_types)
         asked = _options.OFFSETS["code_points"] if unit is None else unit
-        self.rows = _core.encode_rows(*self._arguments, unit is not None, asked, *names)
+        self.rows = _core.encode_rows(*self._arguments, unit is not None, asked, *self._names)
         self.ids = self.rows.ids  # what is asked for most often, without a step in between
         self._with_offsets: Optional["_core.Rows"] = None if unit is None else self.rows
 

@@ -41,17 +41,24 @@ class Plan:
     pad_id: int
     pad_type_id: int
     kind: Optional[str]  # of tensors; None: lists
+    window_types: Optional[bool] = False  # _transformers.windows_keep_types; None: not known
     objects: bool = True  # rows of different lengths may become a NumPy array of arrays
     longest: int = 0  # of the rows, after run()
 
     def run(self, model: "_core.Model", first: Any, second: Any, single: bool) -> Dict[str, Any]:
         """The dictionary that transformers returns. single: one text, whose lists are not in a list."""
+        if self.cut is not None and (self.stride or self.overflow):
+            self._check_room(model.info())
         if self._one_query(model, first, second):
             batch = self._padded(model, first, second)
             if batch is not None:
                 return batch
-        rows = _core.encode_rows(model, first, second, self._options(), self.offsets, _options.OFFSETS["code_points"],
-                                  "text", "text_pair")
+        rows = _core.encode_rows(model, first, second, self._options(model), self.offsets, _options.OFFSETS["code_points"],
+                                  "text", "text_pair", bool(self.window_types))
+        if not len(rows):
+            raise ValueError("text is empty; it must hold at least one text")
+        if self.window_types is None and "token_type_ids" in self.names:
+            self._check_window_types(rows)
         lengths = rows.lengths
         longest = self.longest = rows.longest
         target = {"do_not_pad": 0, "longest": longest, "max_length": self.limit}[self.padding]
@@ -84,7 +91,7 @@ class Plan:
 
     def _one_query(self, model: "_core.Model", first: Any, second: Any) -> bool:
         """Whether the rows are those of one query, padded: then the tensors are made in place, without rows between."""
-        if self.kind is None or self.overflow or self.offsets or self.special_tokens_mask or self.length:
+        if self.kind is None or self.overflow or self.offsets or self.special_tokens_mask or self.length or self.stride:
             return False
         if self.padding == "do_not_pad" or (self.padding == "max_length" and self.cut is None):
             return False
@@ -97,7 +104,7 @@ class Plan:
 
     def _padded(self, model: "_core.Model", first: Any, second: Any) -> Optional[Dict[str, Any]]:
         """None: a text failed; the other way says which one."""
-        options = self._options()
+        options = self._options(model)
         options.update(id_type=_options.DTYPE["int64"], padding_side=int(self.left), pad_to_multiple_of=self.multiple,
                        tensors=sum(_TENSORS[name] for name in self.names if name in _TENSORS))
         if self.padding == "max_length":
@@ -113,20 +120,44 @@ class Plan:
         tensors = batch.tensors
         return {name: convert(tensors[name], self.kind) for name in self.names}
 
-    def _options(self) -> Dict[str, int]:
+    def _options(self, model: "_core.Model") -> Dict[str, int]:
         options = {"no_special_tokens": int(not self.special),
                    "encode_flags": _options.SPLIT_SPECIAL_TOKENS if self.split_special_tokens else 0}
-        if self.cut is not None:
-            options["max_length"] = self.limit
-            options["truncation"] = _options.TRUNCATION[self.cut]
-            options["truncation_side"] = self.truncation_side
-            if self.overflow:
-                if self.pair and self.cut != "only_second":
-                    raise ValueError(f"truncation is {self.cut!r}; with return_overflowing_tokens and pairs it must be "
-                                     "'only_second': windows of both texts at once are not supported")
-                options["overflow"] = _options.OVERFLOW["short_last"]
-                options["stride"] = self.stride
+        if self.cut is None:
+            return options
+        cut, windows = self.cut, self.overflow
+        if cut == "only_second" and not self.pair:  # tokenizers misses the second text where the first is too long
+            whole = self.limit > (model.info()["specials_single"] if self.special else 0)
+            cut, windows = "do_not_truncate" if whole else "longest_first", False
+        options.update(max_length=self.limit, truncation=_options.TRUNCATION[cut], truncation_side=self.truncation_side,
+                       stride=self.stride)
+        if windows:
+            if self.pair and cut != "only_second":
+                raise ValueError(f"truncation is {cut!r}; with return_overflowing_tokens and pairs it must be "
+                                 "'only_second': windows of both texts at once are not supported")
+            options["overflow"] = _options.OVERFLOW["short_last"]
         return options
+
+    def _check_window_types(self, rows: "_core.Rows") -> None:
+        """Refuses windows whose types depend on what the vocabulary was made of."""
+        row = next((row for row, chunk in enumerate(rows.chunks) if chunk), None)
+        if row is None:
+            return
+        for kind, text in zip(rows.column("token_type_ids", row), rows.column("sequence", row)):
+            if text == int(self.pair) != kind:
+                raise ValueError("return_token_type_ids is asked for windows, and this vocabulary does not tell which types "
+                                 "transformers gives them; Tokenizer.from_transformers and a tokenizer.json tell")
+
+    def _check_room(self, info: Dict[str, Any]) -> None:
+        """Refuses windows without room for a token, and a stride that tokenizers refuses in truncation's arguments, where the
+        special tokens of a single text count whether or not there are any, or panics over in the first text that it cuts."""
+        single = info["specials_single"]
+        specials = (info["specials_pair"] if self.pair else single) if self.special else 0
+        if self.overflow and self.limit <= specials:
+            raise ValueError(f"max_length is {self.limit}; with return_overflowing_tokens it must be at least {specials + 1}")
+        most = max(0, self.limit - max(specials + 1, single if self.limit >= single else 0))
+        if self.stride > most:
+            raise ValueError(f"stride is {self.stride}; with max_length {self.limit} it must be at most {most}")
 
     def _ragged(self, lists: List[List[Any]]) -> Any:
         """Lists of different lengths where tensors were asked for: transformers makes NumPy's of objects."""

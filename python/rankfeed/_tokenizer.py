@@ -73,6 +73,7 @@ class Tokenizer:
         self._pad_id = int(self.info["pad_id"])
         self._pad_type_id = int(self.info["pad_type_id"])
         self._sided = False  # padding_side is the folder's
+        self._window_types: Optional[bool] = None  # _transformers.windows_keep_types, where it was looked for
         self._defaults = FileDefaults()
         self._scoring = Scoring()
         self.truncation_side: Side = truncation_side
@@ -290,7 +291,17 @@ class Tokenizer:
         options = {"no_special_tokens": int(not _options.flag("add_special_tokens", add_special_tokens))}
         options.update(_options.numbers(self._defaults.options(second is not None)))
         unit = None if offsets is None else _options.choice(_options.OFFSETS, "offsets", offsets)
-        return Call(self._model, first, second, options, names, unit)
+        keep_types = self._defaults.truncation is not None and bool(self._windows_keep_types())
+        return Call(self._model, first, second, options, names, unit, keep_types)
+
+    def _windows_keep_types(self) -> Optional[bool]:
+        """None: what the vocabulary was made of is not there to look at."""
+        if self._window_types is None and self._source is not None and self._source[0].endswith(".json"):
+            with open(self._source[0], encoding="utf-8") as file:
+                document = json.load(file)
+            if "post_processor" in document:  # else a vocab.json
+                self._window_types = _transformers.windows_keep_types(document["post_processor"])
+        return self._window_types
 
     def _encodings(self, call: Call) -> List[Encoding]:
         """One of each text, with its further windows, if the file's defaults make any, in overflowing."""
@@ -403,7 +414,7 @@ class Tokenizer:
     # ---- transformers' callable --------------------------------------------------------------
 
     def __call__(self, text: Any, text_pair: Any = None, add_special_tokens: bool = True,
-                 padding: Union[bool, Padding, None] = False, truncation: Union[bool, Truncation, None] = None,
+                 padding: Union[bool, Padding] = False, truncation: Union[bool, Truncation, None] = None,
                  max_length: Optional[int] = None, stride: int = 0, is_split_into_words: bool = False,
                  pad_to_multiple_of: Optional[int] = None, padding_side: Optional[Side] = None,
                  return_tensors: "Optional[Literal['np', 'dlpack', 'pt']]" = None,
@@ -411,12 +422,17 @@ class Tokenizer:
                  return_attention_mask: Optional[bool] = None, return_overflowing_tokens: bool = False,
                  return_special_tokens_mask: bool = False, return_offsets_mapping: bool = False,
                  return_length: bool = False, verbose: bool = True,
-                 split_special_tokens: bool = False) -> BatchEncoding:
+                 split_special_tokens: Optional[bool] = False) -> BatchEncoding:
         """tok(queries, docs, padding=True, truncation=True, return_tensors="np"): the dictionary that
         transformers' fast tokenizer of the same file returns. return_tensors: None (lists), "np",
         "dlpack" (rankfeed.Tensor) or "pt"."""
-        if is_split_into_words:
+        if _options.flag("is_split_into_words", is_split_into_words):
             raise ValueError("is_split_into_words is True; it must be False: texts are tokenized whole")
+        if padding is None:
+            raise ValueError("padding is None; it must be a bool, longest, max_length or do_not_pad")
+        if stride is None:
+            raise TypeError("stride is None; it must be an int")
+        split = split_special_tokens is not None and _options.flag("split_special_tokens", split_special_tokens)
         single, first, second = _inputs(text, text_pair)
         padding_kind = _options.padding_name(padding)
         cut = _options.truncation_name(truncation)
@@ -442,7 +458,7 @@ class Tokenizer:
         if cuts and padding_kind != "do_not_pad" and multiple and limit % multiple != 0:
             raise ValueError(f"max_length is {limit}; with truncation and padding it must be a multiple of "
                              f"pad_to_multiple_of, which is {multiple}")
-        side = _options.choice(_options.ONE_SIDE, "padding_side", padding_side or self.padding_side)
+        side = _options.choice(_options.ONE_SIDE, "padding_side", self.padding_side if padding_side is None else padding_side)
         kind = _options.tensors_name(return_tensors, (None, "np", "dlpack", "pt"))
         names = ["input_ids"]
         if return_token_type_ids or (return_token_type_ids is None and "token_type_ids" in self.model_input_names):
@@ -452,9 +468,10 @@ class Tokenizer:
         plan = Plan(pair=second is not None, special=special, cut=cut if cuts else None, limit=limit, multiple=multiple,
                     padding=padding_kind, left=side == 1, names=names, stride=_options.number("stride", stride),
                     truncation_side=_options.choice(_options.ONE_SIDE, "truncation_side", self.truncation_side),
-                    split_special_tokens=split_special_tokens, overflow=return_overflowing_tokens,
-                    special_tokens_mask=return_special_tokens_mask, offsets=return_offsets_mapping,
-                    length=return_length, pad_id=self.pad_token_id or 0, pad_type_id=self._pad_type_id, kind=kind)
+                    split_special_tokens=split, overflow=bool(return_overflowing_tokens),
+                    special_tokens_mask=bool(return_special_tokens_mask), offsets=bool(return_offsets_mapping),
+                    length=bool(return_length), pad_id=self.pad_token_id or 0, pad_type_id=self._pad_type_id, kind=kind,
+                    window_types=self._windows_keep_types() if return_overflowing_tokens else False)
         return BatchEncoding(plan.run(self._model, first, second, single))
 
 
@@ -489,9 +506,11 @@ def _pairs(name: str, items: Any) -> Tuple[Any, Optional[List[Any]]]:
 def _inputs(text: Any, text_pair: Any) -> Tuple[bool, Any, Any]:
     """Whether it is one text, and the first and second texts of the callable's arguments."""
     if isinstance(text, (str, bytes)) or hasattr(text, "as_py"):
-        if text_pair is not None:
-            _single("text_pair", text_pair)
-        return True, [text], None if text_pair is None else [text_pair]
+        pair = text_pair.as_py() if hasattr(text_pair, "as_py") else text_pair
+        if pair is None or isinstance(pair, (str, bytes, list, tuple)) and not pair:
+            return True, [text], None  # an empty second text is none there, where the first one is alone
+        _single("text_pair", text_pair)
+        return True, [text], [text_pair]
     if isinstance(text_pair, (str, bytes)):
         raise TypeError(f"text_pair is {_options.words(text_pair)}, one text; with several texts it must be as many")
     if text_pair is None:

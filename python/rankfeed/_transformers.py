@@ -35,6 +35,14 @@ def serialized(tokenizer: Any) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
+def windows_keep_types(post_processor: Any) -> bool:
+    """Whether that object of a tokenizer.json is, or holds, a TemplateProcessing, which gives its types to the first window of
+    a text alone: tokens of later ones keep 0, or 1 in a second text."""
+    if not isinstance(post_processor, dict):
+        return False
+    return post_processor.get("type") == "TemplateProcessing" or any(map(windows_keep_types, post_processor.get("processors", ())))
+
+
 def attributes_of(tokenizer: Any) -> Dict[str, Any]:
     """The attributes of rankfeed.Tokenizer that the tokenizer has too."""
     names = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
@@ -50,4 +58,5 @@ def tokenizer_from(cls: Any, tokenizer: Any, arguments: Dict[str, Any]) -> "Toke
             file.write(document)
         made: "Tokenizer" = cls.from_file(path, **{**attributes_of(tokenizer), **arguments})
     made._source = None  # the file is gone: workers of other processes need an image
+    made._window_types = windows_keep_types(json.loads(document)["post_processor"])
     return made

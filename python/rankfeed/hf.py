@@ -11,6 +11,7 @@ goes to the wrapped tokenizer, with one warning for each reason.
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import threading
@@ -24,6 +25,7 @@ from transformers import PreTrainedTokenizerFast
 
 from . import _core, _options
 from ._plan import Plan, Ragged
+from ._transformers import windows_keep_types
 
 __all__ = ["Accelerated", "AutoTokenizer", "BatchEncoding", "wrap"]
 
@@ -135,6 +137,11 @@ def _probe(backend: Any) -> Any:
     return [None if part is None else part.__getstate__() for part in parts], repr(backend.get_added_tokens_decoder())
 
 
+def _keeps_types(backend: Any) -> bool:
+    processor = backend.post_processor
+    return processor is not None and windows_keep_types(json.loads(processor.__getstate__()))
+
+
 def _compiled(text: str, threads: int) -> "_core.Model":
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "tokenizer.json")
@@ -209,30 +216,31 @@ class Accelerated(PreTrainedTokenizerFast):  # type: ignore[misc]
         side, split = take("padding_side", None), take("split_special_tokens", None)
         types, mask = take("return_token_type_ids", None), take("return_attention_mask", None)
         overflow = bool(take("return_overflowing_tokens", False))
-        if take("is_split_into_words", False):
+        if _options.flag("is_split_into_words", take("is_split_into_words", False)):
             raise _NotDone("words split before (is_split_into_words)")
         if kind not in (None, "np", "pt"):
             raise _NotDone(f"return_tensors={kind!r}")
-        if stride and not overflow:
+        if stride is None or (stride and not overflow):
             raise _NotDone("a stride without return_overflowing_tokens")
         names = ["input_ids"]
         if types or (types is None and "token_type_ids" in self.model_input_names):
             names.append("token_type_ids")
         if mask or (mask is None and "attention_mask" in self.model_input_names):
             names.append("attention_mask")
-        special = bool(take("add_special_tokens", True))
+        special = _options.flag("add_special_tokens", take("add_special_tokens", True))
         cuts = cut != "do_not_truncate"
         plan = Plan(
             pair=False, special=special, cut=cut if cuts else None,
             limit=_options.number("max_length", max_length, int(cuts), most=2**31) if cuts or padding == "max_length" else 0,
             multiple=_options.number("pad_to_multiple_of", multiple) if padding != "do_not_pad" else 0, padding=padding,
-            left=(side or self.padding_side) == "left", names=names, stride=_options.number("stride", stride),
+            left=_options.choice(_options.ONE_SIDE, "padding_side", self.padding_side if side is None else side) == 1, names=names, stride=_options.number("stride", stride),
             truncation_side=_options.choice(_options.ONE_SIDE, "truncation_side", self.truncation_side),
-            split_special_tokens=bool(self.split_special_tokens if split is None else split), overflow=overflow,
+            split_special_tokens=_options.flag("split_special_tokens", self.split_special_tokens if split is None else split),
+            overflow=overflow,
             special_tokens_mask=bool(take("return_special_tokens_mask", False)),
             offsets=bool(take("return_offsets_mapping", False)), length=bool(take("return_length", False)),
             pad_id=self.pad_token_id if padding != "do_not_pad" else 0, pad_type_id=self.pad_token_type_id, kind=kind,
-            objects=False)
+            window_types=overflow and _keeps_types(self._tokenizer), objects=False)
         options.pop("verbose", None)
         if options:
             raise _NotDone(f"the argument {', '.join(sorted(options))}")
@@ -304,6 +312,8 @@ def _texts(text: Any, text_pair: Any) -> Tuple[List[str], Optional[List[str]], b
     batched = isinstance(text, (list, tuple))
     first, second = text, text_pair
     if not batched:
+        if text_pair is not None and not isinstance(text_pair, (str, list, tuple)):
+            raise _NotDone("texts that are no str")
         first, second = [text], [text_pair] if text_pair else None
     elif not text or (text_pair is not None and (not isinstance(text_pair, (list, tuple)) or len(text_pair) != len(text))):
         raise _NotDone("an empty batch, or texts and text_pairs of different numbers")

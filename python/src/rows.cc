@@ -51,11 +51,14 @@ struct Run {
 class Rows {
  public:
   // The texts' tokens: `queries` different first texts of pairs, then one document of each sample.
-  // query_of: which first text each sample has; empty for single texts.
-  Rows(const Model::Template& parts, bool with_offsets, Tokenized tokens, size_t queries,
-       std::vector<uint32_t> query_of)
+  // query_of: which first text each sample has; empty for single texts. windows_keep_types: in the
+  // windows of a text after its first one its tokens have type 0, of second texts 1, whatever the
+  // template says, as tokenizers' TemplateProcessing does (processors/template.rs, apply_template).
+  Rows(const Model::Template& parts, bool with_offsets, bool windows_keep_types, Tokenized tokens,
+       size_t queries, std::vector<uint32_t> query_of)
       : parts_(parts),
         with_offsets_(with_offsets),
+        windows_keep_types_(windows_keep_types),
         queries_(queries),
         tokens_(std::move(tokens)),
         query_of_(std::move(query_of)) {}
@@ -101,12 +104,14 @@ class Rows {
     };
     const Row& row = rows_[i];
     const size_t texts = pairs() ? 2 : 1;
+    const int8_t sequence = pairs() ? 1 : 0;
+    const int32_t type = row.chunk != 0 && windows_keep_types_ ? sequence : parts_.document_type;
     for (size_t k = 0; k < texts; ++k) {
       specials(k);
       if (pairs() && (k == 0) != parts_.document_first) {
         text(query(row.sample), row.query_begin, row.query_tokens, parts_.query_type, 0);
       } else {
-        text(document(row.sample), row.token_begin, row.tokens, parts_.document_type, pairs() ? 1 : 0);
+        text(document(row.sample), row.token_begin, row.tokens, type, sequence);
       }
     }
     specials(texts);
@@ -114,7 +119,7 @@ class Rows {
 
  private:
   Model::Template parts_;
-  bool with_offsets_;
+  bool with_offsets_, windows_keep_types_;
   size_t queries_;
   Tokenized tokens_;
   std::vector<uint32_t> query_of_;
@@ -184,6 +189,22 @@ void CutGroup(rankfeed_reranker* reranker, const rankfeed_rerank_options& option
   }
 }
 
+// Refuses a stride that is not below what is left of a text that was cut, as tokenizers does, also
+// without windows (tokenizer/encoding.rs, truncate).
+void CheckStride(uint32_t stride, const Rows& rows) {
+  const auto check = [&](const Tokens& text, uint32_t kept) {
+    if (kept == 0 || kept == text.ids.size() || kept > stride) return;
+    throw StatusError(RANKFEED_E_ARGUMENT, "stride is " + std::to_string(stride) +
+                                               "; it must be below the " + std::to_string(kept) +
+                                               " tokens that truncation leaves of a text");
+  };
+  for (size_t i = 0; i < rows.count(); ++i) {
+    const Rows::Row& row = rows.row(i);
+    if (rows.pairs()) check(rows.query(row.sample), row.query_tokens);
+    check(rows.document(row.sample), row.tokens);
+  }
+}
+
 void Cut(const Model& model, const rankfeed_rerank_options& options, Rows* out) {
   std::vector<rankfeed_source> sources;
   for (size_t i = 0; i < out->samples(); ++i) sources.push_back(SourceOf(out->document(i)));
@@ -205,13 +226,16 @@ void Cut(const Model& model, const rankfeed_rerank_options& options, Rows* out) 
     CutGroup(cutter->get(), options, group, begin, &arena, out);
     begin = end;
   }
+  if (options.stride != 0 && options.overflow == RANKFEED_OVERFLOW_DROP)
+    CheckStride(options.stride, *out);
 }
 
 // The rows of texts or pairs; a single str or bytes counts as one text. The names are those of the
 // caller's arguments, for messages. unit: RANKFEED_OFFSETS_* or 0, bytes.
 std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle second,
                                  const nb::dict& dict, bool with_offsets, uint32_t unit,
-                                 const std::string& first_name, const std::string& second_name) {
+                                 const std::string& first_name, const std::string& second_name,
+                                 bool windows_keep_types) {
   rankfeed_rerank_options options = OptionsOf(dict);
   options.layout = RANKFEED_PACKED;
   options.padding_side = RANKFEED_RIGHT;
@@ -257,7 +281,7 @@ std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle seco
   const nb::gil_scoped_release release;
   const uint32_t flags = options.encode_flags | (with_offsets ? unit : 0u);
   auto out =
-      std::make_shared<Rows>(model.TemplateOf(pair, options.no_special_tokens == 0), with_offsets,
+      std::make_shared<Rows>(model.TemplateOf(pair, options.no_special_tokens == 0), with_offsets, windows_keep_types,
                              n != 0 ? model.TokenizeAll(texts, flags, with_offsets) : Tokenized(),
                              queries, std::move(query_of));
   if (CutsNothing(options)) {
@@ -519,11 +543,11 @@ void BindRows(nb::module_& module) {
       "encode_rows", &EncodeRows, nb::arg("model"), nb::arg("first").none(),
       nb::arg("second").none(), nb::arg("options"), nb::arg("with_offsets") = false,
       nb::arg("unit") = uint32_t{RANKFEED_OFFSETS_CODE_POINTS}, nb::arg("first_name") = "first",
-      nb::arg("second_name") = "second",
+      nb::arg("second_name") = "second", nb::arg("windows_keep_types") = false,
       nb::sig(
           "def encode_rows(model: Model, first: object, second: object, options: dict[str, int], "
           "with_offsets: "
-          "bool = False, unit: int = 2, first_name: str = 'first', second_name: str = 'second') -> "
+          "bool = False, unit: int = 2, first_name: str = 'first', second_name: str = 'second', windows_keep_types: bool = False) -> "
           "Rows"));
 }
 

@@ -4,6 +4,7 @@ transformers makes of them."""
 
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -17,8 +18,11 @@ except ImportError:
     print("SKIPPED: the tokenizers and transformers wheels are not installed")
     sys.exit(77)
 
+import drawn_calls
 import rankfeed
 import rankfeed.hf
+
+from support import SWEEP
 
 DATA = os.path.join(os.environ["RANKFEED_SHARED_DATA"], "bpe")
 if not os.path.isdir(DATA):
@@ -88,6 +92,8 @@ class Bpe(Case):
                 self.assertEqual(made.info["model"], "bpe")
                 self.encodings(made, theirs.backend_tokenizer)
                 self.calls(made, theirs)
+                rounds = 600 if SWEEP else 40
+                self.assertGreater(drawn_calls.draw_calls(self, made, theirs, TEXTS, random.Random(title), rounds), rounds // 4)
                 wrapped = rankfeed.hf.wrap(transformers.AutoTokenizer.from_pretrained(folder))
                 self.assertIsInstance(wrapped, type(theirs))
                 self.calls(wrapped, theirs)

@@ -37,6 +37,7 @@ try:
 except ImportError:
     datasets = None
 
+import drawn_calls
 import hf_models
 import rankfeed
 import rankfeed.hf
@@ -98,27 +99,20 @@ class Case(unittest.TestCase):
         self.same(quiet(mine, *args, **kwargs), expected, what)
         return True
 
-    def options(self, rng):
-        """Random arguments of a call; most are accelerated."""
-        truncation = rng.choice((True, False, None, "longest_first", "only_first", "only_second"))
-        arguments = dict(truncation=truncation, padding=rng.choice((True, False, "max_length", "longest")),
-                         max_length=rng.choice((None, None, 0, 1, 3, 4, 5, 8, 9, 24, 60)), return_tensors=rng.choice((None, "np")))
-        extras = dict(add_special_tokens=False, return_token_type_ids=True, return_attention_mask=False,
-                      return_special_tokens_mask=True, return_offsets_mapping=True, return_length=True, padding_side="left",
-                      pad_to_multiple_of=8, return_overflowing_tokens=True, stride=2, split_special_tokens=True, verbose=False)
-        for name in rng.sample(sorted(extras), rng.choice((0, 0, 1, 2))):
-            arguments[name] = extras[name]
-        return arguments
-
     def fuzz(self, mine, theirs, seed, rounds):
         rng = random.Random(seed)
         sample = hf_models.texts(40, seed)
         answered = 0
         for _ in range(rounds):
-            a, b = rng.choices(sample, k=6), rng.choices(sample, k=6)
-            inputs = rng.choice(((a,), (a, b), ([a[0]] * 6, b), ([(x, y) for x, y in zip(a, b)],),
-                                 ([[x, y] for x, y in zip(a, b)],), (a[0],), (a[0], b[0]), (a[:1], b[:1])))
-            answered += self.both(mine, theirs, *inputs, **self.options(rng))
+            answered += self.both(mine, theirs, *drawn_calls.inputs(rng, sample), **drawn_calls.options(rng))
+        return answered
+
+    def drawn(self, theirs, seed, rounds):
+        """Calls of a rankfeed.Tokenizer that was made of theirs; how many both answer."""
+        theirs.backend_tokenizer.encode_special_tokens = False  # the last call may have left it on
+        mine = rankfeed.Tokenizer.from_transformers(theirs)
+        answered = drawn_calls.draw_calls(self, mine, theirs, hf_models.texts(40, seed), random.Random(seed), rounds)
+        theirs.backend_tokenizer.encode_special_tokens = False
         return answered
 
 
@@ -148,6 +142,7 @@ class Classes(Case):
                     theirs = kind.from_pretrained(folder)
                     with self.subTest(kind=name, pipeline=pipeline):
                         self.assertGreater(self.fuzz(mine, theirs, seed, 60 if SWEEP else 30), 20 if SWEEP else 10)
+                        self.assertGreater(self.drawn(theirs, seed, 600 if SWEEP else 30), 200 if SWEEP else 8)
                         # Ordinary calls did not reach the wrapped tokenizer.
                         fresh = rankfeed.hf.wrap(kind.from_pretrained(folder))
                         docs = hf_models.texts(30, seed + 9)
@@ -167,6 +162,7 @@ class Classes(Case):
                 with self.subTest(kind=name, seed=seed):
                     self.assertEqual((type(mine).__name__, mine.rankfeed_off), (kind.__name__, None))
                     self.assertGreater(self.fuzz(mine, theirs, seed, 30 if SWEEP else 10), 3)
+                    self.assertGreater(self.drawn(theirs, seed, 300 if SWEEP else 15), 3)
                     fresh, docs = quiet(rankfeed.hf.wrap, kind.from_pretrained(folder)), hf_models.texts(30, seed + 9)
                     for kwargs in (dict(padding=True, truncation=True, return_tensors="np"), dict(padding="max_length", truncation="only_second", max_length=32)):
                         self.same(fresh(["a b"] * 30, docs, **kwargs), theirs(["a b"] * 30, docs, **kwargs), kwargs)

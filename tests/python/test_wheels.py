@@ -3,6 +3,7 @@
 decode, transformers for the callable."""
 
 import glob
+import inspect
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import pickle
 import random
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 import rankfeed
@@ -197,7 +199,7 @@ class DrawnTemplates(Encodings):
                     continue
                 with self.subTest(template=template):
                     self.encode(rankfeed.Tokenizer.from_file(path), theirs)
-                    self.call(rankfeed.Tokenizer.from_file(path), theirs, rng)
+                    self.call(path, theirs, rng)
         self.assertGreater(refused, 3)
 
     def same(self, mine, theirs, what):
@@ -223,7 +225,7 @@ class DrawnTemplates(Encodings):
             self.assertEqual(batch["token_type_ids"].tolist(), [i for row in rows for i in row.type_ids])
         theirs.no_truncation()
 
-    def call(self, mine, theirs, rng):
+    def call(self, path, theirs, rng):
         plain = transformers.PreTrainedTokenizerFast(tokenizer_object=theirs, pad_token="<pad>")
         mine = rankfeed.Tokenizer.from_transformers(plain)
         wrapped = rankfeed.hf.wrap(plain)
@@ -238,7 +240,25 @@ class DrawnTemplates(Encodings):
             expected = plain(queries, docs, **options)
             for tokenizer in (mine, wrapped):
                 self.assertEqual(dict(tokenizer(queries, docs, **options)), dict(expected), options)
+        self.windows(path, mine, wrapped, plain)
         self.assertEqual(wrapped.rankfeed_fallbacks, {})
+
+    def windows(self, path, mine, wrapped, plain):
+        """Tokens that overflow have types of their own; an image does not tell which."""
+        from_file = rankfeed.Tokenizer.from_file(path)
+        from_file.save_image(path + ".rfimg")
+        image = rankfeed.Tokenizer.from_file(path + ".rfimg")
+        docs = ["ab \u00e9 b a b", "b" * 7, "a"]
+        for arguments, cut in (((docs,), True), ((["a"] * 3, docs), "only_second")):
+            options = dict(truncation=cut, max_length=5 + max(map(plain.num_special_tokens_to_add, (False, True))), stride=2,
+                           return_overflowing_tokens=True, return_token_type_ids=True)
+            expected = dict(plain(*arguments, **options))
+            for tokenizer in (mine, wrapped, from_file):
+                self.assertEqual(dict(tokenizer(*arguments, **options)), expected, options)
+            try:
+                self.assertEqual(dict(image(*arguments, **options)), expected, options)
+            except ValueError as error:
+                self.assertIn("return_token_type_ids is asked for windows", str(error))
 
 
 @needs(transformers, "transformers")
@@ -302,6 +322,41 @@ class AgainstTransformers(unittest.TestCase):
                     self.both(mine, theirs, ["What is a panda?", "x"], ["It is a bear.", "y z"], padding=True,
                               return_tensors=kind, **kwargs)
                 self.both(mine, theirs, ["What is a panda?", "x"], padding="longest", **kwargs)
+
+    EMPTY = (None, "", [], (), np.array([]), np.array([], dtype=str), {}, 0, False)
+
+    def as_transformers(self, mine, theirs, name, arguments, options):
+        """An error there is one here; an answer there is the same here, or an error that names the argument."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = theirs(*arguments, **options)
+            except Exception as error:
+                with self.assertRaises((TypeError, ValueError), msg=f"{arguments} {options}: {error!r}"):
+                    mine(*arguments, **options)
+                return
+            try:
+                got = mine(*arguments, **options)
+            except (TypeError, ValueError) as error:
+                self.assertRegex(str(error), f"^{name} is ", (arguments, options))
+                return
+        self.same(got, expected, (arguments, options))
+
+    def test_empty_arguments(self):
+        _, theirs = self.tokenizers_of(hf_file("bert"))
+        mine = rankfeed.Tokenizer.from_transformers(theirs)
+        self.assertEqual(mine("a", "").data, mine("a").data)  # an empty second text is none
+        self.assertEqual(len(mine("a", [])["input_ids"]), 3)
+        self.assertEqual(len(mine(["a"], [""])["input_ids"][0]), 4)  # but one of a list is
+        texts = (*self.EMPTY, "a", ["a"], ["a", "b"], ["a", ""], [""], [("a", "")], [["a", ""]], ["a", None])
+        for arguments in itertools.product(texts, repeat=2):
+            self.as_transformers(mine, theirs, "(text|text_pair)", arguments, {"return_tensors": "np", "padding": True})
+            self.as_transformers(mine, theirs, "(text|text_pair)", arguments, {})
+        names = [name for name in inspect.signature(mine.__call__).parameters if name not in ("text", "text_pair", "verbose")]
+        for name, value, base, arguments in itertools.product(
+                names, self.EMPTY, ({}, {"padding": True, "truncation": True, "max_length": 8}),
+                (("a b c",), (["a b c", "d"], ["e", "f g"]))):
+            self.as_transformers(mine, theirs, name, arguments, {**base, name: value})
 
     def test_windows_of_one_text(self):
         """return_overflowing_tokens: the wheel's windows, which together are the whole text. tokenizers 0.23.1
