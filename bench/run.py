@@ -424,7 +424,7 @@ HEAD = """# Results
 Written by `bench/run.py` (do not edit). How to read the tables, and which figures to distrust: [NOTES.md](NOTES.md). `bench/run.py --plot`
 draws the measurements of the last run.
 """
-SECTIONS = ["In short", "Machine", "Ratios to other exact engines", "Doors", "Every published form", "Peers", "Peers with several threads", "One call",
+SECTIONS = ["In short", "Machine", "Ratios to other exact engines", "Doors", "Every published form", "WordPiece and BPE", "Peers", "Peers with several threads", "One call",
             "Cost against length", "Cost against candidates", "Threads", "Opening and memory", "Per answered query", "Instructions", "Not run"]
 README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
 

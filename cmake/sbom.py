@@ -21,7 +21,7 @@ import uuid
 # name: (licence as its authors give it, Debian package whose version counts, pkg-config's name, how it gets in)
 HEADERS, LIBRARY, STATIC = "headers, compiled in", "library", "static library"
 # Debian's source packages of libraries that portable wheels have inside (packaging/wheels/dependencies).
-SOURCES = {"Highway": "highway", "ICU": "icu", "simdjson": "simdjson", "oneTBB": "onetbb"}
+SOURCES = {"Highway": "highway", "ICU": "icu", "simdjson": "simdjson", "oneTBB": "onetbb", "fmt": "fmtlib", "zlib": "zlib"}
 USED = {
     "Highway": ("Apache-2.0", "libhwy-dev", "libhwy", LIBRARY),
     "ICU": ("Unicode-DFS-2016", "libicu-dev", "icu-uc", LIBRARY),
@@ -60,6 +60,9 @@ LINKS = {
     "serve": ("rankfeed serve and rankfeed rerank, in the program", ["runtime", "builder", "crossencoder"],
               ["Boost", "fmt", "nlohmann-json", "zlib"]),
     "python": ("the Python module rankfeed", ["runtime", "builder", "handoff", "parallel"], ["nanobind"]),
+    "python-forward": ("the forward pass in the Python module", ["crossencoder"], ["fmt", "nlohmann-json", "simdjson"]),
+    "python-program": ("rankfeed, the program of the Python package", ["runtime", "builder", "handoff", "parallel", "crossencoder"],
+                       ["CLI11", "fmt", "oneTBB", "nlohmann-json", "simdjson", "xxHash", "Boost", "zlib"]),
 }
 NVIDIA_EULA = {"licenseId": "LicenseRef-NVIDIA-CUDA-EULA", "name": "NVIDIA CUDA Toolkit End User License Agreement",
                "extractedText": "The End User License Agreement of the CUDA Toolkit; the file EULA.txt of an installed toolkit."}

@@ -182,18 +182,51 @@ void ForceInstructionSet() {
       fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", ")));
 }
 
+// Which of the programs of this name it is: the package of Debian and the wheel of Python may both be on a machine.
+std::string Version() {
+#ifdef RANKFEED_WHEEL_PROGRAM
+  constexpr const char* kKind = "program of the Python package";
+#else
+  constexpr const char* kKind = "program of the C++ build";
+#endif
+  std::error_code unknown;
+  const std::filesystem::path place = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  return fmt::format("rankfeed {}, {}{}{}", rankfeed_version_string(), kKind, unknown ? "" : ", ", place.string());
+}
+
+#ifdef RANKFEED_WHEEL_PROGRAM
+// Commands of the C++ build that are not here; each says what is in its place.
+void AddElsewhere(CLI::App& app) {
+  struct Elsewhere {
+    const char *name, *instead;
+  };
+  for (const Elsewhere& one : {Elsewhere{"batch", "rankfeed.Tokenizer.encode_pairs makes the same rows"},
+                               Elsewhere{"corpus", "rankfeed.CorpusWriter and rankfeed.Corpus write and read stores"},
+                               Elsewhere{"receipt", "nothing in the package measures it"},
+                               Elsewhere{"audit", "nothing in the package measures it"},
+                               Elsewhere{"trace", "nothing in the package makes it"}}) {
+    auto* const command = app.add_subcommand(one.name, "Not in the program of the Python package");
+    command->allow_extras()->group("")->set_help_flag();
+    command->parse_complete_callback([one] {
+      throw Failure(fmt::format("`rankfeed {}` is in the C++ build (docs/install.md), not in the program of the Python package; {}", one.name,
+                                one.instead));
+    });
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace rankfeed::cli
 
 int main(int argc, char** argv) {
   CLI::App app("rankfeed: exact Unigram, WordPiece and BPE tokenization and reranker batches", "rankfeed");
-  app.set_version_flag("--version", rankfeed_version_string());
+  app.set_version_flag("--version", rankfeed::cli::Version());
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
       "  rankfeed compile tokenizer.json -o vocab.rfimg\n"
       "  rankfeed encode --vocab vocab.rfimg --special passages.txt\n"
-      "  rankfeed batch --vocab vocab.rfimg --query 'What is a panda?' --docs passages.jsonl\n"
+      "  rankfeed rerank --vocab vocab.rfimg --model MODEL_FOLDER --query 'What is a panda?' --docs passages.jsonl\n"
       "`rankfeed COMMAND --help` explains a command.\n"
       "RANKFEED_ISA in the environment names the instruction set to run (`rankfeed info` lists "
       "them).");
@@ -201,11 +234,16 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddInfo(app);
   rankfeed::cli::AddEncode(app);
   rankfeed::cli::AddDecode(app);
+#ifdef RANKFEED_WHEEL_PROGRAM
+  rankfeed::cli::AddParity(app);
+  rankfeed::cli::AddElsewhere(app);
+#else
   rankfeed::cli::AddBatch(app);
   rankfeed::cli::AddCorpus(app);
   rankfeed::cli::AddParity(app);
   rankfeed::cli::AddReceipt(app);
   rankfeed::cli::AddAudit(app);
+#endif
 #ifdef RANKFEED_WITH_CROSSENCODER
   rankfeed::cli::AddRerank(app);
   rankfeed::cli::AddServe(app);
