@@ -169,6 +169,16 @@ class BertFolder(unittest.TestCase):
         self.write("bert", tokenizer={"model_input_names": ["input_ids", "attention_mask"]})
         self.near(self.scores("--raw"), [row[0] for row in self.logits("bert", typed=False)])
 
+    def test_types_beyond_the_table(self):
+        """type_vocab_size 1 under a template with types 0 and 1: transformers raises IndexError; refused before the first score."""
+        self.write("bert", types=1)
+        done = self.rerank()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        for words in ("token type 1", "embeds 1", "type_vocab_size", "model_input_names"):
+            self.assertIn(words, done.stderr)
+        self.write("bert", types=1, tokenizer={"model_input_names": ["input_ids", "attention_mask"]})
+        self.near(self.scores("--raw"), [row[0] for row in self.logits("bert", typed=False)])
+
     def test_num_labels_before_id2label(self):
         """transformers takes num_labels, and names the labels anew."""
         self.write("bert", config={"num_labels": 1, "id2label": {"0": "no", "1": "yes"}})

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "rankfeed/rerank.hpp"
 #include "serve/folder/folder.h"
 
 namespace rankfeed::folder {
@@ -91,6 +92,7 @@ Result<ModelFacts> ReadModelFacts(const std::string& path) {
   out.cls = IdOf(*config, "cls_token_id");
   out.sep = IdOf(*config, "sep_token_id");
   out.labels = LabelsOf(*config);
+  out.type_rows = IdOf(*config, "type_vocab_size");
   out.multi_label = TextOf(*config, "problem_type") == "multi_label_classification";
   // Newer versions of sentence-transformers keep it in an object of their own.
   out.activation = TextOf(*config, "sbert_ce_default_activation_function");
@@ -106,6 +108,46 @@ Result<ModelFacts> ReadModelFacts(const std::string& path) {
   if (!ours) return ours.error();
   if (auto error = ReadTypes(*ours, (folder / "rankfeed.json").string(), &out)) return error;
   return out;
+}
+
+// The largest token type that the vocabulary's own template gives to a pair.
+uint32_t LargestType(const rankfeed_model* vocabulary) {
+  if (Info(vocabulary).has_token_type_ids == 0) return 0;
+  rankfeed_rerank_options options;
+  rankfeed_rerank_options_init(&options);
+  options.layout = RANKFEED_PACKED;
+  options.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  rankfeed_rerank_limits limits{};
+  limits.max_documents = 1;
+  limits.max_tokens = 2;
+  auto rows = Reranker::Create(vocabulary, limits, options);
+  const int32_t id = 0;
+  rankfeed_source text{};
+  text.ids = &id;
+  text.id_count = 1;
+  rankfeed_batch batch;
+  if (!rows || rows->Begin(text, {&text, 1}) || rows->Next(&batch) || batch.rows == 0) return 0;
+  const auto* const types = static_cast<const uint32_t*>(batch.token_type_ids.data);
+  return *std::max_element(types, types + batch.tokens);
+}
+
+// Token types of rows against the rows of the model's table, where it has one.
+Error CheckTypes(const rankfeed_model* opened, const rankfeed_crossencoder_info& model,
+                 const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
+  const uint32_t types = model.type_vocab_size;
+  if (facts.types) {
+    const uint32_t most = std::max(facts.types->first, facts.types->second);
+    if (most < types) return {};
+    return Apart(fmt::format("rankfeed.json says token type {}, the model embeds {}", most, types), names);
+  }
+  if (facts.without_types || facts.type_rows.value_or(0) <= 0) return {};
+  const uint32_t most = LargestType(opened);
+  if (most < types) return {};
+  return Apart(fmt::format("the vocabulary's pairs have token type {}, the model embeds {} (type_vocab_size of "
+                           "config.json); model_input_names of tokenizer_config.json without token_type_ids "
+                           "would make all of them 0",
+                           most, types),
+               names);
 }
 
 Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_info& model,
@@ -139,14 +181,7 @@ Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_in
                              vocabulary.pad_id),
                  names);
   }
-  if (facts.types) {
-    const uint32_t most = std::max(facts.types->first, facts.types->second);
-    if (most >= model.type_vocab_size) {
-      return Apart(fmt::format("rankfeed.json says token type {}, the model embeds {}", most,
-                               model.type_vocab_size),
-                   names);
-    }
-  }
+  if (auto error = CheckTypes(opened, model, facts, names)) return error;
   std::string different = DifferentPiece(opened, names.second);
   return different.empty() ? Error{} : Apart(std::move(different), names);
 }

@@ -24,6 +24,7 @@ struct ModelFacts {
   std::vector<std::string> labels;                     // by number; empty where none are named
   std::string LabelName(uint32_t number) const;        // as transformers names one without a name
   std::optional<std::pair<uint32_t, uint32_t>> types;  // of query and document
+  std::optional<int64_t> type_rows;                    // type_vocab_size
   bool without_types = false;  // model_input_names has no token_type_ids: all types are 0
   bool multi_label = false;    // problem_type: a label's score is its sigmoid
   std::string activation;      // sentence-transformers' name of its class; empty: not said
