@@ -135,7 +135,7 @@ class Changed {
   std::vector<Write> writes_;
 };
 
-// What is left may be all that the header says or not.
+// Ends the image at a place, which the header knows or does not.
 void Changed::Cut(size_t at, bool known) {
   end_ = std::max(at, sizeof(Header));
   const uint64_t size = end_;

@@ -152,7 +152,7 @@ std::string ByteLevel(const std::string& normalizer, const std::string& pre_toke
   file.normalizer = normalizer;
   file.pre_tokenizer = pre_tokenizer;
   file.decoder = builder_test::ByteLevelSplit();
-  // Of a Chinese character all bytes, of another two of three.
+  // One Chinese character merges whole, of another two bytes of three do.
   file.model = builder_test::ByteLevelModel(
       ",\"he\":256,\"ll\":257,\"hell\":258,\"\u0120h\":259,\"</s>\":260,\"wor\":261" + std::string(spaces ? "" : ",\"\u00e4\u00b8\":262,\"\u00e4\u00b8\u0143\":263,\"\u00e5\u013d\":264"),
       "\"h e\",\"l l\",\"he ll\",\"\u0120 h\"" + std::string(spaces ? "" : ",\"\u00e4 \u00b8\",\"\u00e4\u00b8 \u0143\",\"\u00e5 \u013d\""), members);

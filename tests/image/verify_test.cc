@@ -131,7 +131,7 @@ void AddConfigCases(Cases& cases) {
                    }});
 }
 
-// Of the fast road of BPE, which reads bytes, and by a pattern.
+// Adds those of the fast road of BPE, which reads bytes, and by a pattern.
 void AddSplitCases(Cases& cases) {
   const auto add = [&](const char* rule, const char* what, SectionId section, auto change) {
     cases.push_back({rule, what, kSplits, section, [=](Forged& f) {
