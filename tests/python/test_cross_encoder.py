@@ -264,8 +264,8 @@ class Processes(Case):
                 sent.append(time.monotonic())
                 os.kill(os.getpid(), signal.SIGINT)
             timer = threading.Timer(0.3, interrupt)
-            timer.start()
             with self.assertRaises(KeyboardInterrupt):
+                timer.start()
                 call()
             print(f"interrupted after {1000 * (time.monotonic() - sent[0]):.0f} ms", file=sys.stderr)
             self.assertEqual(model.rank(QUERY, DOCS[:2]), want)
