@@ -467,13 +467,14 @@ class Calls {
     const Kept& kept = kept_[in_.Below(kept_.size())];
     const std::unique_ptr<float[]> logits(new float[kept.batch.rows]);
     for (uint32_t i = 0; i < kept.batch.rows; ++i) logits[i] = static_cast<float>(in_.U8());
-    const bool nan = in_.OneIn(6);
-    if (nan) logits[in_.Below(kept.batch.rows)] = std::numeric_limits<float>::quiet_NaN();
+    const bool wrong = in_.OneIn(6);
+    constexpr float kWrong[] = {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF, -HUGE_VALF};
+    if (wrong) logits[in_.Below(kept.batch.rows)] = kWrong[in_.Below(3)];
     const rankfeed_status status =
         rankfeed_rerank_put_scores(reranker_.get(), &kept.batch, logits.get(), nullptr);
     if (kept.batch.generation != generation_) return Expect(status, RANKFEED_E_STALE);
     if (!active_) return Expect(status, RANKFEED_E_STATE);
-    if (nan) return Expect(status, RANKFEED_E_ARGUMENT);
+    if (wrong) return Expect(status, RANKFEED_E_ARGUMENT);
     Expect(status, RANKFEED_OK);
     for (uint32_t i = 0; i < kept.batch.rows; ++i) scores_[kept.rows[i].document] = logits[i];
   }

@@ -378,9 +378,9 @@ typedef struct {
  * until the next begin. options may be null (raw, one label). Of *batch it reads struct_size, rows,
  * first_row and generation; without the last (the struct's older size) a late batch of an earlier
  * request cannot be told from one of this request. Nothing is stored after an error.
- * Errors: ARGUMENT (also for a logit that is not a number), STRUCT_SIZE; STALE: the batch is not of
- * this reranker's latest begin; STATE: that request is over, or no batch had these rows yet.
- * O(rows * labels). */
+ * Errors: ARGUMENT (also for a logit that is infinite or not a number), STRUCT_SIZE; STALE: the
+ * batch is not of this reranker's latest begin; STATE: that request is over, or no batch had these
+ * rows yet. O(rows * labels). */
 RANKFEED_API rankfeed_status rankfeed_rerank_put_scores(rankfeed_reranker* reranker,
                                                         const rankfeed_batch* batch,
                                                         const float* logits,

@@ -223,7 +223,7 @@ class Request:
 
     def put_scores(self, batch: Union["_core.Batch", "PairBatch[Any]"], logits: Any,
                    activation: Optional[Activation] = None, label: Union[int, str, None] = None) -> None:
-        """logits: [rows] or [rows, labels], any float array of NumPy or a DLPack framework. Of rows that hold several
+        """logits: [rows] or [rows, labels], any array of finite floats of NumPy or a DLPack framework. Of rows that hold several
         documents, one for each document of the batch, in order: [documents]. Of a language model's answers no and yes, [rows, 2]
         with activation "softmax" and label 1: the sigmoid of their difference.
 
@@ -257,8 +257,11 @@ class Request:
     def _put_list(self, batch: "_core.Batch", scores: Any) -> None:
         places = [range(first, first + count) for first, count, _ in batch.list_rows]
         count = sum(map(len, places))
-        if scores.shape != (count,) or np.isnan(scores).any():
+        if scores.shape != (count,):
             raise ValueError(f"logits has the shape {list(scores.shape)}; it must be [{count}], a number for each document of the batch")
+        wrong = np.flatnonzero(~np.isfinite(scores))
+        if len(wrong):
+            raise ValueError(f"logits[{wrong[0]}] is {scores[wrong[0]]}; it must be a finite number")
         if self._list_scores is None:
             self._list_scores = {}
         self._list_scores.update(zip((document for place in places for document in place), scores.tolist()))

@@ -245,10 +245,12 @@ class Request {
     options.label = label;
     const rankfeed_status status = rankfeed_rerank_put_scores(Reranker(), &batch.batch, logits.data(), &options);
     for (size_t i = 0; status == RANKFEED_E_ARGUMENT && i < logits.size(); ++i) {
-      if (!std::isnan(logits.data()[i])) continue;
+      if (std::isfinite(logits.data()[i])) continue;
+      const float logit = logits.data()[i];
+      const char* const name = std::isnan(logit) ? "nan" : logit < 0 ? "-inf" : "inf";
       throw StatusError(status, "logits[" + std::to_string(i / labels) +
                                     (logits.ndim() == 2 ? ", " + std::to_string(i % labels) : std::string()) +
-                                    "] is nan; it must be a number");
+                                    "] is " + name + "; it must be a finite number");
     }
     Check(status, "scores");
   }

@@ -276,7 +276,7 @@ rankfeed_status Reranker::PutScores(const rankfeed_batch& batch, const float* lo
       __builtin_mul_overflow(count, sizeof(float), &bytes) || bytes > PTRDIFF_MAX) {
     return RANKFEED_E_ARGUMENT;  // no array is as long
   }
-  if (std::any_of(logits, logits + count, [](float x) { return std::isnan(x); })) {
+  if (!std::all_of(logits, logits + count, [](float x) { return std::isfinite(x); })) {
     return RANKFEED_E_ARGUMENT;
   }
   for (uint32_t i = 0; i < batch.rows; ++i) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rankfeed::rerank {
 
@@ -13,31 +14,28 @@ float Activate(uint32_t activation, std::span<const float> logits, uint32_t labe
     return static_cast<float>(1.0 / (1.0 + std::exp(-logit)));
   }
   if (activation == RANKFEED_SCORE_SOFTMAX) {
+    // Differences to the largest logit cannot overflow exp.
     const double top = *std::max_element(logits.begin(), logits.end());
-    // Differences to the largest logit cannot overflow exp; equal infinities count as no
-    // difference.
-    const auto weight = [top](double x) { return x == top ? 1.0 : std::exp(x - top); };
     double sum = 0;
-    for (const float x : logits) sum += weight(x);
-    return static_cast<float>(weight(logit) / sum);
+    for (const float x : logits) sum += std::exp(x - top);
+    return static_cast<float>(std::exp(logit - top) / sum);
   }
   return logits[label];
 }
 
 float Margin(uint32_t activation, std::span<const float> logits, uint32_t label) {
   if (activation != RANKFEED_SCORE_SOFTMAX) return logits[label];
+  if (logits.size() == 1) return 0;  // its share is 1 whatever it is
   double top = -HUGE_VAL;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (i != label) top = std::max(top, double{logits[i]});
-  }
-  if (std::isinf(top) || std::isinf(logits[label])) {
-    return logits[label] == top ? 0 : logits[label] > top ? HUGE_VALF : -HUGE_VALF;
   }
   double sum = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (i != label) sum += std::exp(logits[i] - top);
   }
-  return static_cast<float>(logits[label] - top - std::log(sum));
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(logits[label] - top - std::log(sum), -kMost, kMost));
 }
 
 float Aggregate(uint32_t aggregation, std::span<const float> rows) {
@@ -52,13 +50,9 @@ float Aggregate(uint32_t aggregation, std::span<const float> rows) {
 
 void RankDocuments(std::span<ScoredDocument> documents, uint32_t ties, size_t top_n) {
   const bool ascending = ties == RANKFEED_TIES_ASCENDING;
-  // The mean of infinities of both signs is not a number; it must still have a place in the order.
-  const auto number = [](float x) { return std::isnan(x) ? -HUGE_VALF : x; };
   const auto better = [=](const ScoredDocument& a, const ScoredDocument& b) {
-    const float score = number(a.ranked.score), other = number(b.ranked.score);
-    if (score != other) return score > other;
-    const float margin = number(a.margin), second = number(b.margin);
-    if (margin != second) return margin > second;
+    if (a.ranked.score != b.ranked.score) return a.ranked.score > b.ranked.score;
+    if (a.margin != b.margin) return a.margin > b.margin;
     return ascending ? a.ranked.index < b.ranked.index : a.ranked.index > b.ranked.index;
   };
   if (top_n == 0 || top_n > documents.size()) top_n = documents.size();

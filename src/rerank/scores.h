@@ -10,14 +10,14 @@
 
 namespace rankfeed::rerank {
 
-// Score of one row from its logits; they must be numbers. Infinite logits are numbers.
+// Score of one row from its logits, which are finite; so is the score.
 float Activate(uint32_t activation, std::span<const float> logits, uint32_t label);
 
 // Score of a document from those of its rows in chunk order; at least one.
 float Aggregate(uint32_t aggregation, std::span<const float> rows);
 
 // The number that tells rows apart whose scores an activation made equal. It grows with the score, in
-// float's whole range. RAW and SIGMOID: the logit; SOFTMAX: how far it is above the others' sum, in logarithms.
+// float's whole range. RAW and SIGMOID: the logit; SOFTMAX: how far it is above the others' sum, in logarithms; finite.
 float Margin(uint32_t activation, std::span<const float> logits, uint32_t label);
 
 struct ScoredDocument {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 
 namespace rankfeed::serve {
@@ -181,10 +180,6 @@ void ParseDocuments(const Json& body, const Options& options, RerankCall* call) 
   r.policy.max_tokens_per_doc = Count(body, "max_tokens_per_doc", 1, 0);
 }
 
-void AppendScore(float score, std::string* out) {
-  *out += std::isfinite(score) ? fmt::format("{}", score) : "null";
-}
-
 // The document as an answer repeats it.
 std::string Repeated(const RerankCall& call, uint32_t index) {
   const Json& item = call.body["documents"][index];
@@ -201,9 +196,7 @@ std::string TeiAnswer(const RerankCall& call) {
   for (const rankfeed_ranked& r : call.ranking.ranked) {
     out += fmt::format("{}{{\"index\":{}", out.size() == 1 ? "" : ",", r.index);
     if (call.with_documents) out += ",\"text\":" + Quoted(call.ranking.documents[r.index].text);
-    out += ",\"score\":";
-    AppendScore(r.score, &out);
-    out += '}';
+    out += fmt::format(",\"score\":{}}}", r.score);
   }
   return out += ']';
 }
@@ -279,8 +272,7 @@ std::string RerankAnswer(const RerankCall& call, std::string_view id) {
   out += fmt::format("\"id\":\"{}\",\"model\":{},\"results\":[", id, Quoted(call.model));
   bool first = true;
   for (const rankfeed_ranked& ranked : r.ranked) {
-    out += fmt::format("{}{{\"index\":{},\"relevance_score\":", first ? "" : ",", ranked.index);
-    AppendScore(ranked.score, &out);
+    out += fmt::format("{}{{\"index\":{},\"relevance_score\":{}", first ? "" : ",", ranked.index, ranked.score);
     if (call.with_documents) out += ",\"document\":" + Repeated(call, ranked.index);
     out += '}';
     first = false;

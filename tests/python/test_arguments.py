@@ -173,8 +173,9 @@ class Refused(unittest.TestCase):
                 (1.0, ValueError, f"logits has the shape []; {shape}"),
                 (np.zeros((4, 0)), ValueError, f"logits has the shape [4, 0]; {shape}"),
                 (np.zeros((4, 1, 1)), ValueError, f"logits has the shape [4, 1, 1]; {shape}"),
-                ([1.0, 2.0, float("nan"), 4.0], ValueError, "logits[2] is nan; it must be a number"),
-                ([[1.0], [2.0], [float("nan")], [4.0]], ValueError, "logits[2, 0] is nan; it must be a number"),
+                *(([1.0, 2.0, wrong, 4.0], ValueError, f"logits[2] is {wrong}; it must be a finite number")
+                  for wrong in (float("nan"), float("inf"), float("-inf"))),
+                ([[1.0], [2.0], [float("inf")], [4.0]], ValueError, "logits[2, 0] is inf; it must be a finite number"),
                 ("abcd", TypeError, "logits is 'abcd'; it must be an array of floats in host memory")):
             self.refuses(kind, message, request.put_scores, batch, logits)
         self.refuses(ValueError, "label is 2; it must be at most 1, the last label of logits", request.put_scores, batch, np.zeros((4, 2)), label=2)

@@ -311,6 +311,9 @@ class Lists(unittest.TestCase):
         self.assertEqual(request.rank(top_n=1, ties="descending"), [(1, 0.75)])
         with self.assertRaisesRegex(ValueError, "must be"):
             request.put_scores(batch, [0.5])
+        for wrong in ("nan", "inf", "-inf"):
+            with self.assertRaisesRegex(ValueError, rf"logits\[1\] is {wrong}; it must be a finite number"):
+                request.put_scores(batch, [0.5, float(wrong), 0.5])
 
 
 class Options(unittest.TestCase):

@@ -636,8 +636,16 @@ TEST(Reranker, BadScores) {
   const auto batches = RunAll(fake, request, arena);
   ASSERT_EQ(batches.size(), 1u);
   rankfeed_score_options raw = {sizeof(raw), RANKFEED_SCORE_RAW, 0, 0};
-  const float bad[] = {1.0f, std::numeric_limits<float>::quiet_NaN()}, good[] = {1.0f, 2.0f};
-  EXPECT_EQ(fake.reranker->PutScores(batches[0].batch, bad, raw), RANKFEED_E_ARGUMENT);
+  const float good[] = {1.0f, 2.0f};
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity}) {
+    for (uint32_t activation : {RANKFEED_SCORE_RAW, RANKFEED_SCORE_SIGMOID, RANKFEED_SCORE_SOFTMAX}) {
+      const float bad[] = {1.0f, wrong};
+      raw.activation = activation;
+      EXPECT_EQ(fake.reranker->PutScores(batches[0].batch, bad, raw), RANKFEED_E_ARGUMENT) << wrong;
+    }
+  }
+  raw.activation = RANKFEED_SCORE_RAW;
   rankfeed_batch later = batches[0].batch;
   later.first_row = 1;  // rows that no batch had
   EXPECT_EQ(fake.reranker->PutScores(later, good, raw), RANKFEED_E_STATE);

@@ -111,6 +111,24 @@ class BertFolder(unittest.TestCase):
         (self.folder / "vocab.txt").write_text("".join(p + "\n" for p in PIECES), encoding="utf-8")
         self.near(self.scores("--raw"), [row[0] for row in self.logits("bert")])
 
+    def test_normalization(self):
+        """A vocab.txt that --preset bert-cased reads, beside a model whose files say lower case, is refused by both commands."""
+        self.write("bert", tokenizer={"do_lower_case": True})
+        (self.folder / "pieces").mkdir()
+        vocab = self.folder / "pieces" / "vocab.txt"
+        vocab.write_text("".join(p + "\n" for p in PIECES), encoding="utf-8")
+        for says in ("tokenizer.json", "tokenizer_config.json"):
+            for command in (["rerank", "--query", "q", "--docs", "-"], ["serve", "--port", "0"]):
+                done = subprocess.run([RANKFEED, *command, "--vocab", vocab, "--preset", "bert-cased", "--model", self.folder],
+                                      input="a\n", capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+                for words in ("do not belong together", f"{self.folder / says} lowercases texts (do_lower_case), the vocabulary keeps capitals",
+                              "--preset bert lowercases texts"):
+                    self.assertIn(words, done.stderr)
+            self.near(self.scores("--raw", "--vocab", vocab, "--preset", "bert"), [row[0] for row in self.logits("bert")])
+            if says == "tokenizer.json":
+                os.remove(self.folder / says)
+
     def test_service(self):
         """MiniLM's folder says Identity: logits on the command line, and the dialects' scores in the service."""
         self.write("bert", config={"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity", "version": "4.1.0"}})

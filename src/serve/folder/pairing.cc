@@ -21,11 +21,9 @@ using Json = nlohmann::json;
 constexpr uint32_t kSpareIds = 1024, kSpareShare = 8;
 constexpr size_t kMostLabels = 4096;
 
-Error Apart(std::string why, const std::pair<std::string, std::string>& names) {
-  return Error{RANKFEED_E_VOCABULARY,
-               fmt::format("{} and {} do not belong together: {}. A SentencePiece .model of the "
-                           "model's family may want --preset, for example --preset xlm-roberta",
-                           names.first, names.second, why)};
+Error Apart(const std::string& why, const std::pair<std::string, std::string>& names,
+            const char* advice = "A SentencePiece .model of the model's family may want --preset, for example --preset xlm-roberta") {
+  return Error{RANKFEED_E_VOCABULARY, fmt::format("{} and {} do not belong together: {}. {}", names.first, names.second, why, advice)};
 }
 
 std::optional<int64_t> IdOf(const Json& config, const char* name) {
@@ -182,8 +180,13 @@ Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_in
                  names);
   }
   if (auto error = CheckTypes(opened, model, facts, names)) return error;
-  std::string different = DifferentPiece(opened, names.second);
-  return different.empty() ? Error{} : Apart(std::move(different), names);
+  if (const std::string different = DifferentPiece(opened, names.second); !different.empty()) return Apart(different, names);
+  auto different = DifferentNormalization(opened, names.second);
+  if (!different) return different.error();
+  return different->empty() ? Error{}
+                            : Apart(*different, names,
+                                    "Without --vocab and --preset the vocabulary is that of the model's folder; of a vocab.txt, "
+                                    "--preset bert lowercases texts and --preset bert-cased does not");
 }
 
 Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const ModelFacts& facts,
@@ -271,8 +274,10 @@ const char* ActivationName(uint32_t activation) {
 }
 
 Error CheckLogits(const float* logits, size_t count, const std::string& model) {
-  if (std::none_of(logits, logits + count, [](float x) { return std::isnan(x); })) return {};
-  return Error{RANKFEED_E_DEVICE, model + ": the forward pass gave a logit that is not a number"};
+  const float* const found = std::find_if(logits, logits + count, [](float x) { return !std::isfinite(x); });
+  if (found == logits + count) return {};
+  return Error{RANKFEED_E_DEVICE, fmt::format("{}: the forward pass gave the logit {}, which is not a finite number", model,
+                                              std::isnan(*found) ? "nan" : *found < 0 ? "-inf" : "inf")};
 }
 
 }  // namespace rankfeed::folder

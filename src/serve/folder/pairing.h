@@ -38,6 +38,12 @@ std::string FolderOf(const std::string& path);
 // compared, so that an image or a .model with the same ones is taken. O(size of the file).
 std::string DifferentPiece(const rankfeed_model* vocabulary, const std::string& model);
 
+// A sentence about the first rule of normalization (lower case, accents, Chinese characters, prefix space) that the
+// files of the model's folder state and the vocabulary does otherwise; empty where there is none. The tokenizer.json
+// says them, or else what is named in tokenizer_config.json; the vocabulary is asked with texts, as an image has no
+// names for what it does. Errors: IO, PARSE; NO_MEMORY. O(size of the file).
+Result<std::string> DifferentNormalization(const rankfeed_model* vocabulary, const std::string& model);
+
 // What makes a score of a row's logits. kShare: of one label its sigmoid, of several the share of one of
 // them (softmax), or its sigmoid where they exclude nothing. kFolder: as sentence-transformers'
 // CrossEncoder does with the folder, which may say that a single logit stays as it is. kRaw: the logit.
@@ -59,14 +65,14 @@ struct Pairing {
 
 // Reads the folder of the model, which is given by it or by a file in it. label: its name or number; empty
 // where there is only one. names: of the vocabulary, for messages, and the path of the model. An error
-// names what disagrees: numbers of ids, ids of special tokens, token types, pieces; or the labels there
+// names what disagrees: numbers of ids, ids of special tokens, token types, pieces, normalization; or the labels there
 // are, for several and none given, or for one that is not there.
 Result<Pairing> Pair(const rankfeed_model* vocabulary, const rankfeed_crossencoder_info& model,
                      const std::pair<std::string, std::string>& names, const std::string& label);
 
 const char* ActivationName(uint32_t activation);
 
-// An error, with the name of the model, for logits of which one is not a number.
+// An error, with the name of the model, for logits of which one is infinite or not a number.
 Error CheckLogits(const float* logits, size_t count, const std::string& model);
 
 }  // namespace rankfeed::folder
