@@ -29,8 +29,9 @@ struct ServeCommand {
 };
 
 // A key without the marks that editors, files and environments put around it: a byte order mark,
-// white space, a carriage return. Throws Failure where no header could carry what is left.
-std::string CleanKey(std::string_view text, const std::string& where) {
+// white space, a carriage return. Throws Failure where no header could carry what is left: none of its
+// characters may be another one, and the shortest head that has it must not be longer than `head` bytes.
+std::string CleanKey(std::string_view text, const std::string& where, size_t head) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF", kSpace = " \t\r\n\v\f";
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
@@ -38,26 +39,31 @@ std::string CleanKey(std::string_view text, const std::string& where) {
   if (text.empty()) throw Failure(where + ": no key in its first line");
   if (!std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; }))
     throw Failure(where + ": a key has visible ASCII characters only, and no space in it");
+  constexpr std::string_view kShortest = "GET / HTTP/1.0\r\nAuthorization: Bearer \r\n\r\n";
+  if (text.size() > head - kShortest.size()) {
+    throw Failure(fmt::format("{}: the key has more than {} bytes, and no client could send it: the head of a request has at most {}",
+                              where, head - kShortest.size(), head));
+  }
   return std::string(text);
 }
 
 // The key: the first line of the file, or the environment's. A command line is everybody's to read.
-std::string Key(const std::string& file) {
+std::string Key(const std::string& file, size_t head) {
   if (file.empty()) {
     const char* const key = std::getenv("RANKFEED_API_KEY");
-    return key == nullptr || *key == 0 ? "" : CleanKey(key, "RANKFEED_API_KEY");
+    return key == nullptr || *key == 0 ? "" : CleanKey(key, "RANKFEED_API_KEY", head);
   }
   files::CheckReadable(file, files::ReadAs::kStream);
   std::ifstream in(file);
-  std::string line(64 << 10, '\0');
+  std::string line(64 << 10, '\0');  // more than a head
   in.read(line.data(), static_cast<std::streamsize>(line.size()));
   line.resize(static_cast<size_t>(in.gcount()));
-  return CleanKey(line.substr(0, line.find('\n')), file);
+  return CleanKey(line.substr(0, line.find('\n')), file, head);
 }
 
 void RunServe(const ServeCommand& c) {
   serve::Options options = c.options;
-  options.api_key = Key(c.api_key_file);
+  options.api_key = Key(c.api_key_file, options.listener.max_head_bytes);
   options.auto_truncate = !c.no_auto_truncate;
   options.paths.encode_flags = c.specials.flags();
   options.paths.parity = ParityNumber(c.parity);
@@ -85,8 +91,8 @@ void AddLimits(CLI::App* command, ServeCommand* c) {
   AddNumber(*command, "--idle-timeout-ms", c->idle_ms, 1, 86'400'000,
             "A connection without a request is closed after this");
   AddNumber(*command, "--drain-ms", c->drain_ms, 1000, 86'400'000,
-            "After SIGTERM, until requests that are not answered yet are given up; the process ends at most 1.7 s "
-            "later");
+            "After SIGTERM, SIGINT or SIGQUIT, until requests that are not answered yet are given up; the process ends at "
+            "most 1.8 s later");
   AddNumber(*command, "--max-connections", o.listener.max_connections, 1, 1'000'000,
             "Open at once; beyond it those go that wait longest without having asked anything");
   command

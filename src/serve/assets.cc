@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 
 #include "serve/folder/folder.h"
 #include "rankfeed/handoff.hpp"
@@ -99,11 +100,15 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
 Error AssetBox::Swap(const AssetPaths& paths) {
   const std::lock_guard loading(loading_);
   const auto before = Get();
-  auto loaded = Assets::Load(paths, before == nullptr ? 1 : before->generation + 1);
-  if (!loaded) return loaded.error();
-  const std::lock_guard lock(mutex_);
-  current_ = std::move(*loaded);
-  return {};
+  try {
+    auto loaded = Assets::Load(paths, before == nullptr ? 1 : before->generation + 1);
+    if (!loaded) return loaded.error();
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(*loaded);
+    return {};
+  } catch (const std::bad_alloc&) {
+    return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
+  }
 }
 
 }  // namespace rankfeed::serve

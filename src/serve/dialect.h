@@ -2,6 +2,7 @@
 // serve/dialect.h: requests of each dialect to a Ranking, and rankings to answers.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@ using Json = nlohmann::ordered_json;
 // A body as JSON; no deeper and of no more elements than the options say, which is looked at before
 // anything is allocated for them. Throws Problem.
 Json ParseJson(std::string_view body, const Options& options);
+
+// Bytes of a thread's Reserve. Destroying JSON takes a list of its values, which grows by doubling.
+inline size_t ReserveBytes(const Options& options) {
+  constexpr size_t kOthers = 256 << 10;
+  constexpr uint32_t kMostElements = 1'000'000;
+  return kOthers + 3 * sizeof(Json) * std::min(options.max_json_elements, kMostElements);
+}
 
 // The dialect of a path before its body is known.
 Dialect DialectOf(std::string_view path);

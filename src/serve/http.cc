@@ -13,10 +13,15 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <cstddef>
 #include <ctime>
 #include <list>
+#include <new>
+#include <utility>
 
+#include "serve/answerer.h"
 #include "serve/framing.h"
+#include "serve/thread.h"
 
 namespace rankfeed::serve {
 
@@ -52,11 +57,23 @@ constexpr size_t kHeadBuffer = 4096, kBodyBuffer = 64 << 10;
 // chunk how long they are.
 constexpr size_t kMostBuffered = 2 * kBodyBuffer;
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kStarving = std::chrono::milliseconds(10);  // between two tries of a loop that finds no memory
 constexpr auto kLingering = std::chrono::seconds(2);
 constexpr auto kGrace =
     std::chrono::milliseconds(500);  // for requests that are on their way when a drain begins
 constexpr auto kHandshake =
     std::chrono::milliseconds(200);  // for connections that have begun by then
+
+// A mark that says true for as long as a coroutine has it. An exception where the coroutine waits, for want
+// of memory for that, is none inside of it: it destroys the coroutine.
+struct Unmark {
+  void operator()(bool* mark) const { *mark = false; }
+};
+using Mark = std::unique_ptr<bool, Unmark>;
+Mark Marked(bool* mark) {
+  *mark = true;
+  return Mark(mark);
+}
 
 // Beast's Body concept over Body.
 struct ChargedBody {
@@ -134,19 +151,16 @@ class Listener::Impl {
 
   std::string Open();
   void Run();
-  void Drain() {
-    asio::post(io_, [this] {
-      if (draining_) return;
-      draining_ = true;
-      drain_begin_ = Clock::now();
-    });
+  void Stop() {
+    over_ = true;
+    io_.stop();
   }
 
   class Connection;
   using Connections = std::list<std::shared_ptr<Connection>>;
 
-  asio::awaitable<void> Accept();
-  asio::awaitable<void> Tick();
+  asio::awaitable<void> Accept(Mark here);
+  asio::awaitable<void> Tick(Mark here);
   void Start(tcp::socket socket);
   bool MakeRoom();
   void BeginNoConnections();
@@ -157,12 +171,13 @@ class Listener::Impl {
   Application* const application_;
   ByteBudget budget_;
   ListenerCounts counts_;
+  bool accepting_ = false, ticking_ = false;  // Accept and Tick are there
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
   asio::steady_timer tick_, pause_;
-  std::optional<asio::signal_set> signals_;
-  std::list<asio::steady_timer> timers_;
+  std::function<void()> on_tick_ = [] {};
   Connections connections_;  // in order of arrival
+  std::atomic<bool> drain_wanted_{false}, over_{false};
   bool draining_ = false;
   Clock::time_point drain_begin_;
 };
@@ -175,13 +190,23 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
 
   // Until the client or the listener has had enough of it.
   asio::awaitable<void> Run() {
-    while (co_await Turn()) {
+    const auto self = shared_from_this();
+    const Mark here = Marked(&running_);
+    for (bool more = true; more;) {
+      bool starved = false;
+      try {
+        more = co_await Turn();
+      } catch (const std::bad_alloc&) {  // nothing of an answer was written yet
+        starved = true;
+      }
+      if (starved) more = co_await Refuse(Fault::kNoMemory, {});
     }
     co_await Linger();
     error_code ignored;
     socket_.close(ignored);
   }
 
+  bool running() const { return running_; }
   Phase phase() const { return phase_; }
   bool served() const { return served_; }
   bool aborted() const { return aborted_; }
@@ -228,16 +253,21 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   // One request. False when the connection ends.
   asio::awaitable<bool> Turn() {
     error_code error;
+    Reserve::Refill();
     if (!co_await Begun()) co_return false;
     const Clock::time_point arrival = Clock::now();
     Enter(Phase::kHead, owner_->options_.head);
     buffer_.reserve(kHeadBuffer);
-    Parser parser;
-    parser.header_limit(owner_->options_.max_head_bytes);
-    parser.body_limit(owner_->options_.max_body_bytes);
-    parser.get().body().SetBudget(&owner_->budget_);
-    co_await http::async_read_header(socket_, buffer_, parser,
-                                     asio::redirect_error(asio::use_awaitable, error));
+    std::optional<Parser> latest;
+    do {
+      latest.emplace();
+      latest->header_limit(owner_->options_.max_head_bytes);
+      latest->body_limit(owner_->options_.max_body_bytes);
+      latest->get().body().SetBudget(&owner_->budget_);
+      co_await http::async_read_header(socket_, buffer_, *latest,
+                                       asio::redirect_error(asio::use_awaitable, error));
+    } while (error == http::error::bad_version && ReadAs11());
+    Parser& parser = *latest;
     if (aborted_) co_return false;
     if (error) co_return co_await HeadFailed(parser, error);
 
@@ -271,9 +301,26 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
                     std::move(parser.get().body()),
                     arrival,
                     deadline};
+    auto waiting = std::make_shared<Waiting>();
+    auto answerer = std::make_shared<Answerer>(&owner_->io_, waiting);
+    std::function<void(Response)> done = [answerer](Response response) { (*answerer)(std::move(response)); };
+    answerer.reset();
     EnterUntil(Phase::kWork, Clock::time_point::max());
-    Response response = co_await Handled(std::move(request));
+    Response response = co_await Handled(std::move(request), std::move(waiting), std::move(done));
     co_return co_await Answer(std::move(response), &parser);
+  }
+
+  // Makes the version at the end of the buffer's first line 1.1, which any later one of HTTP/1 is answered as
+  // (RFC 9110, 2.5). False for other versions, and for none.
+  bool ReadAs11() {
+    constexpr std::string_view kOfHttp1 = "HTTP/1.";
+    char* const data = static_cast<char*>(buffer_.data().data());
+    const size_t size = kOfHttp1.size() + 1, end = std::string_view(data, buffer_.size()).find("\r\n");
+    if (end == std::string_view::npos || end < size) return false;
+    char& minor = data[end - 1];
+    if (!std::string_view(data + end - size, size).starts_with(kOfHttp1) || minor < '2' || minor > '9') return false;
+    minor = '1';
+    return true;
   }
 
   // Waits for the first byte of a request, without memory for it. Takes empty lines before it,
@@ -366,19 +413,16 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   }
 
   // The application's answer, which may come from another thread.
-  asio::awaitable<Response> Handled(Request request) {
+  asio::awaitable<Response> Handled(Request request, std::shared_ptr<Waiting> waiting, std::function<void(Response)> done) {
     return asio::async_initiate<const asio::use_awaitable_t<>, void(Response)>(
-        [this](auto handler, Request moved) {
-          auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-          owner_->application_->Handle(
-              std::move(moved), [this, shared = std::move(shared)](Response response) mutable {
-                asio::post(owner_->io_,
-                           [shared = std::move(shared), response = std::move(response)]() mutable {
-                             (*shared)(std::move(response));
-                           });
-              });
+        [this](auto handler, Request moved, std::shared_ptr<Waiting> held, std::function<void(Response)> answer) {
+          held->handler.emplace(std::move(handler));
+          try {
+            owner_->application_->Handle(std::move(moved), std::move(answer));
+          } catch (const std::bad_alloc&) {  // what was dropped has answered
+          }
         },
-        asio::use_awaitable, std::move(request));
+        asio::use_awaitable, std::move(request), std::move(waiting), std::move(done));
   }
 
   asio::awaitable<bool> Answer(Response response, const Parser* parser) {
@@ -425,6 +469,7 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   Clock::time_point since_, deadline_;
   bool interrupted_ = false;  // in this phase
   bool aborted_ = false, served_ = false;
+  bool running_ = true;  // the coroutine is there
 };
 
 std::string Listener::Impl::Open() {
@@ -443,23 +488,40 @@ std::string Listener::Impl::Open() {
   return {};
 }
 
+// An operation that finds no memory ends its coroutine: the loop goes on, and the two of its own begin anew.
 void Listener::Impl::Run() {
-  asio::co_spawn(io_, Accept(), asio::detached);
-  asio::co_spawn(io_, Tick(), asio::detached);
-  io_.run();
+  const auto fail = [](std::exception_ptr error) {
+    if (error) std::rethrow_exception(error);
+  };
+  while (!over_) {
+    try {
+      if (!accepting_) asio::co_spawn(io_, Accept(Marked(&accepting_)), fail);
+      if (!ticking_) asio::co_spawn(io_, Tick(Marked(&ticking_)), fail);
+      io_.run();
+    } catch (const std::bad_alloc&) {
+      Reserve::Refill();
+      std::this_thread::sleep_for(kStarving);
+    }
+    if (!over_) io_.restart();
+  }
 }
 
 void Listener::Impl::Start(tcp::socket socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   ++counts_.accepted;
-  ++counts_.open;
   const auto place = connections_.insert(connections_.end(),
                                          std::make_shared<Connection>(this, std::move(socket)));
-  asio::co_spawn(io_, (*place)->Run(), [this, place](std::exception_ptr) {
+  ++counts_.open;
+  const auto end = [this, place](std::exception_ptr) {
     --counts_.open;
     connections_.erase(place);
-  });
+  };
+  try {
+    asio::co_spawn(io_, (*place)->Run(), end);
+  } catch (const std::bad_alloc&) {
+    end(nullptr);
+  }
 }
 
 // Interrupts the connection that deserves its place least. False when every one is being served.
@@ -488,11 +550,12 @@ bool Listener::Impl::MakeRoom() {
   return true;
 }
 
-asio::awaitable<void> Listener::Impl::Accept() {
+asio::awaitable<void> Listener::Impl::Accept([[maybe_unused]] Mark here) {
   while (acceptor_.is_open()) {
     error_code error;
     tcp::socket socket(io_);
     co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    Reserve::Refill();
     // A connection may have come in the moment in which the acceptor was closed.
     if (error && !acceptor_.is_open()) co_return;
     if (error) {  // out of descriptors, most likely: those that wait longest go
@@ -534,21 +597,34 @@ void Listener::Impl::CloseAcceptor() {
   acceptor_.close(error);
 }
 
-asio::awaitable<void> Listener::Impl::Tick() {
+asio::awaitable<void> Listener::Impl::Tick([[maybe_unused]] Mark here) {
   for (;;) {
     error_code error;
     tick_.expires_after(kTick);
     co_await tick_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+    Reserve::Refill();
+    on_tick_();
     const auto now = Clock::now();
+    if (drain_wanted_ && !draining_) {
+      draining_ = true;
+      drain_begin_ = now;
+    }
     if (draining_ && acceptor_.is_open()) {
       if (now >= drain_begin_ + kGrace) BeginNoConnections();
       if (now >= drain_begin_ + kGrace + kHandshake) CloseAcceptor();
     }
-    for (const auto& connection : connections_) connection->Tick(now);
+    for (auto i = connections_.begin(); i != connections_.end();) {
+      if ((*i)->running()) {
+        (*i++)->Tick(now);
+      } else {  // without its coroutine, for want of memory
+        --counts_.open;
+        i = connections_.erase(i);
+      }
+    }
     if (!draining_ || acceptor_.is_open()) continue;
     if (connections_.empty() || now >= DrainEnd() + std::chrono::seconds(1)) {
       counts_.dropped += connections_.size();
-      io_.stop();
+      Stop();
       co_return;
     }
   }
@@ -567,32 +643,16 @@ void Listener::Run() {
   impl_->Run();
 }
 void Listener::Drain() {
-  impl_->Drain();
+  impl_->drain_wanted_ = true;
 }
 void Listener::Stop() {
-  impl_->io_.stop();
+  impl_->Stop();
+}
+void Listener::OnTick(std::function<void()> f) {
+  impl_->on_tick_ = std::move(f);
 }
 const ListenerCounts& Listener::counts() const {
   return impl_->counts_;
-}
-
-void Listener::OnSignals(std::initializer_list<int> signals, std::function<void(int)> f) {
-  if (!impl_->signals_) impl_->signals_.emplace(impl_->io_);
-  for (const int signal : signals) impl_->signals_->add(signal);
-  impl_->signals_->async_wait([this, f = std::move(f)](const error_code& error, int signal) {
-    if (error) return;
-    f(signal);
-    OnSignals({}, f);
-  });
-}
-
-void Listener::After(std::chrono::milliseconds time, std::function<void()> f) {
-  asio::post(impl_->io_, [this, time, f = std::move(f)] {
-    asio::steady_timer& timer = impl_->timers_.emplace_back(impl_->io_, time);
-    timer.async_wait([f](const error_code& error) {
-      if (!error) f();
-    });
-  });
 }
 
 }  // namespace rankfeed::serve

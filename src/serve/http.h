@@ -100,7 +100,7 @@ enum class Fault {
   kHeadTooLarge,  // 431
   kBodyTooLarge,  // 413
   kTimeout,       // 408: head or body
-  kNoMemory,      // 503: all bodies together take what they may
+  kNoMemory,      // 429: all bodies together take what they may, or there is no more
   kExpectation,   // 417
   kDraining,      // 503
 };
@@ -112,7 +112,7 @@ class Application {
   // be made sooner.
   virtual std::optional<Response> Admit(const Head& head, Clock::time_point arrival,
                                         Clock::time_point* deadline) = 0;
-  // Calls done once, from any thread.
+  // Calls done once, from any thread; it does not throw. A done that is dropped answers 503.
   virtual void Handle(Request request, std::function<void(Response)> done) = 0;
   // The body of an answer to a fault, in the shape that path answers errors in.
   virtual Response Refuse(Fault fault, std::string_view path) = 0;
@@ -142,16 +142,14 @@ class Listener {
   // Binds. The message of what failed, or empty.
   std::string Open();
   uint16_t port() const;
-  // Returns after Drain or Stop.
+  // Returns after Drain or Stop. A connection for which there is no memory ends, and no other.
   void Run();
   // Answers what was begun, with `Connection: close`, takes what is in the backlog, then returns
   // from Run.
   void Drain();
   void Stop();
-  // Runs f on the loop's thread when one of these signals comes.
-  void OnSignals(std::initializer_list<int> signals, std::function<void(int)> f);
-  // Runs f on the loop's thread after a time, unless Run has returned by then.
-  void After(std::chrono::milliseconds time, std::function<void()> f);
+  // Runs f on the loop's thread with every tick. Before Run.
+  void OnTick(std::function<void()> f);
   const ListenerCounts& counts() const;
 
  private:

@@ -5,6 +5,8 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "serve/framing.h"
 
@@ -13,10 +15,15 @@ namespace {
 
 constexpr size_t kStep = 64 << 10;
 
+struct End {
+  void operator()(z_stream* z) const { inflateEnd(z); }
+};
+
 Inflated InflateZlib(std::string_view bytes, uint64_t limit, std::string* out) {
   z_stream z{};
-  if (inflateInit2(&z, 15 + 32) != Z_OK)
-    return Inflated::kTooLarge;  // 32: gzip or zlib, by the header
+  // 32: gzip or zlib, by the header. All that can be missing is memory.
+  if (inflateInit2(&z, 15 + 32) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, End> end(&z);
   z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   z.avail_in = static_cast<uInt>(std::min<size_t>(bytes.size(), UINT32_MAX));
   Inflated result = Inflated::kOk;
@@ -27,6 +34,7 @@ Inflated InflateZlib(std::string_view bytes, uint64_t limit, std::string* out) {
     z.next_out = reinterpret_cast<Bytef*>(out->data() + size);
     z.avail_out = static_cast<uInt>(room);
     const int status = inflate(&z, Z_NO_FLUSH);
+    if (status == Z_MEM_ERROR) throw std::bad_alloc();
     size += room - z.avail_out;
     out->resize(size);
     if (size > limit) {
@@ -42,7 +50,6 @@ Inflated InflateZlib(std::string_view bytes, uint64_t limit, std::string* out) {
     }
     if (result != Inflated::kOk) break;
   }
-  inflateEnd(&z);
   return result;
 }
 

@@ -12,7 +12,7 @@ namespace rankfeed::serve {
 enum class Inflated { kOk, kUnknownEncoding, kDamaged, kTooLarge };
 
 // Replaces *out by `bytes` decoded; encodings: gzip, x-gzip, deflate (with zlib's header),
-// identity, empty. Never holds more than limit bytes.
+// identity, empty. Never holds more than limit bytes. Throws bad_alloc.
 Inflated Inflate(std::string_view encoding, std::string_view bytes, uint64_t limit,
                  std::string* out);
 bool KnownEncoding(std::string_view encoding);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <nlohmann/json.hpp>
 
 namespace rankfeed::serve {
@@ -108,6 +109,16 @@ Response ProblemResponse(Dialect dialect, const Problem& problem) {
   }
   if (problem.kind == Kind::kUnauthorized) out.fields += "WWW-Authenticate: Bearer\r\n";
   return out;
+}
+
+Response StarvedResponse(Dialect dialect, Kind kind) noexcept {
+  try {
+    return ProblemResponse(dialect, {kind, "out of memory"});
+  } catch (const std::bad_alloc&) {
+    Response out;
+    out.status = StatusOf(dialect, kind);
+    return out;
+  }
 }
 
 Problem ProblemOf(const Error& error) {

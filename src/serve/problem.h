@@ -47,6 +47,8 @@ struct Problem {
 // The status that a dialect has for problems of a kind.
 int StatusOf(Dialect dialect, Kind kind);
 Response ProblemResponse(Dialect dialect, const Problem& problem);
+// The answer where memory ran out; without a body where there is none for that either.
+Response StarvedResponse(Dialect dialect, Kind kind) noexcept;
 Problem ProblemOf(const Error& error);
 Outcome OutcomeOf(Kind kind);
 

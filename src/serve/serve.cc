@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <initializer_list>
 #include <random>
 #include <stdexcept>
 
 #include "parallel/cpus.h"
 #include "serve/service.h"
+#include "serve/thread.h"
 
 namespace rankfeed::serve {
 namespace {
@@ -42,80 +46,134 @@ ListenerOptions AdminListener(const Options& o) {
   return out;
 }
 
+// Signals that came and were not looked at yet. Lock-free, as what a handler touches has to be.
+enum : uint32_t { kDrain = 1, kReload = 2 };
+std::atomic<uint32_t> g_came{0};
+static_assert(decltype(g_came)::is_always_lock_free);
+
+void Note(int signal) {
+  g_came |= signal == SIGHUP ? kReload : kDrain;
+}
+
+void Handle(std::initializer_list<int> signals, void (*handler)(int)) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : signals) sigaction(signal, &action, nullptr);
+}
+
 // Ends the process when threads that compute do not come back in time: a drain takes less than 10 s
-// whatever clients and models do.
+// whatever clients and models do. The thread is there from the start, when there is memory for it.
 class Watchdog {
  public:
+  explicit Watchdog(const State* state) : state_(state) {
+    thread_ = StartThread("ends a drain that takes too long", 0, [this] { Run(); });
+  }
   ~Watchdog() {
-    if (!thread_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    wake_.notify_all();
+    Set(&over_);
     thread_.join();
   }
-  void Start(const State* state, std::chrono::milliseconds patience) {
-    thread_ = std::thread([this, state, patience] {
-      std::unique_lock lock(mutex_);
-      if (wake_.wait_for(lock, patience, [this] { return over_; })) return;
-      std::printf("drained: %llu answered; a batch did not end in time\n",
-                  static_cast<unsigned long long>(state->metrics.outcomes[0].load()));
-      std::fflush(stdout);
-      _exit(1);
-    });
+  void Begin(std::chrono::milliseconds patience) {
+    patience_ = patience;
+    Set(&begun_);
   }
 
  private:
+  void Set(bool* flag) {
+    {
+      const std::lock_guard lock(mutex_);
+      *flag = true;
+    }
+    wake_.notify_all();
+  }
+  void Run() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return begun_ || over_; });
+    if (wake_.wait_for(lock, patience_, [this] { return over_; })) return;
+    std::printf("drained: %llu answered; a batch did not end in time\n",
+                static_cast<unsigned long long>(state_->metrics.outcomes[0].load()));
+    std::fflush(stdout);
+    _exit(1);
+  }
+
+  const State* const state_;
+  std::chrono::milliseconds patience_{};
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool over_ = false;
+  bool begun_ = false, over_ = false;
+  std::thread thread_;
+};
+
+// A listener that is open. Throws std::runtime_error.
+class Open : public Listener {
+ public:
+  Open(const ListenerOptions& options, Application* application) : Listener(options, application) {
+    if (std::string error = Listener::Open(); !error.empty()) throw std::runtime_error(error);
+  }
+};
+
+// The operators' listener, on a thread of its own.
+class Operators {
+ public:
+  explicit Operators(State* state)
+      : service_(state, /*admin=*/true), listener_(AdminListener(state->options), &service_) {
+    thread_ = StartThread("answers operators", ReserveBytes(state->options), [this] { listener_.Run(); });
+  }
+  ~Operators() {
+    listener_.Stop();
+    thread_.join();
+  }
+  unsigned port() const { return listener_.port(); }
+
+ private:
+  Service service_;
+  serve::Open listener_;
   std::thread thread_;
 };
 
 }  // namespace
 
 int Serve(Options options) {
-  signal(SIGPIPE, SIG_IGN);
+  Handle({SIGPIPE, SIGUSR1, SIGUSR2}, SIG_IGN);
+  Handle({SIGHUP}, Note);  // one that comes while the first set is loaded is remembered, too
   if (options.workers == 0) options.workers = UsableCpus();
   options.listener.max_connections = RaiseDescriptors(options.listener.max_connections);
+  const Reserve reserve(ReserveBytes(options));
   State state(options);
-  Watchdog watchdog;
   state.process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   if (auto error = state.assets.Swap(options.paths)) throw std::runtime_error(error.message);
   if (const auto assets = state.assets.Get(); !assets->note.empty())
     std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
   state.workers = std::make_unique<Workers>(options, &state.assets);
+  state.loader = std::make_unique<Loader>(&state);
+  Watchdog watchdog(&state);
 
-  Service requests(&state, /*admin=*/false), operators(&state, /*admin=*/true);
-  Listener listener(options.listener, &requests);
+  Service requests(&state, /*admin=*/false);
+  Open listener(options.listener, &requests);
   state.connections = &listener.counts();
-  if (std::string error = listener.Open(); !error.empty()) throw std::runtime_error(error);
-  std::optional<Listener> admin;
-  std::thread admin_thread;
-  if (options.admin_port >= 0) {
-    admin.emplace(AdminListener(options), &operators);
-    if (std::string error = admin->Open(); !error.empty()) throw std::runtime_error(error);
-    admin_thread = std::thread([&] { admin->Run(); });
-  }
-
-  listener.OnSignals({SIGTERM, SIGINT}, [&](int) {
-    if (state.draining.exchange(true)) return;
-    listener.Drain();
-    listener.After(options.listener.drain - std::chrono::milliseconds(500),
-                   [&] { state.workers->Cancel(); });
-    watchdog.Start(&state, options.listener.drain + std::chrono::milliseconds(1700));
+  Clock::time_point give_up = Clock::time_point::max();
+  listener.OnTick([&] {
+    const uint32_t came = g_came.exchange(0);
+    if ((came & kDrain) != 0 && !state.draining.exchange(true)) {
+      listener.Drain();
+      give_up = Clock::now() + options.listener.drain - std::chrono::milliseconds(500);
+      watchdog.Begin(options.listener.drain + std::chrono::milliseconds(1700));
+    }
+    if ((came & kReload) != 0 && !state.draining) state.loader->Repeat();
+    if (Clock::now() >= give_up) state.workers->Cancel();
   });
+  std::optional<Operators> operators;
+  if (options.admin_port >= 0) operators.emplace(&state);
+  Handle({SIGTERM, SIGINT, SIGQUIT}, Note);
   std::printf("listening on %s:%u\n", options.listener.host.c_str(), unsigned{listener.port()});
-  if (admin)
-    std::printf("health, metrics and /admin/reload on %s:%u\n", options.admin_host.c_str(), unsigned{admin->port()});
+  if (operators)
+    std::printf("health, metrics and /admin/reload on %s:%u\n", options.admin_host.c_str(), operators->port());
   std::fflush(stdout);
   listener.Run();
   state.workers->Cancel();
   state.workers->Stop();
-  operators.Join();
-  if (admin) admin->Stop();
-  if (admin_thread.joinable()) admin_thread.join();
+  state.loader.reset();  // waits for a swap that is under way
+  operators.reset();
   const uint64_t dropped = listener.counts().dropped;
   const std::string rest = dropped == 0 ? "" : fmt::format(", {} not taken by their clients", dropped);
   std::printf("drained: %llu answered%s\n", static_cast<unsigned long long>(state.metrics.outcomes[0].load()), rest.c_str());

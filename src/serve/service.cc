@@ -152,7 +152,7 @@ Response Service::Refuse(Fault fault, std::string_view path) {
       break;
     case Fault::kNoMemory:
       problem = {Kind::kOverloaded,
-                 "the bodies of all requests together take what memory there is for them"};
+                 "there is no memory for this request beside the others"};
       break;
     case Fault::kExpectation:
       problem = {Kind::kExpectation, "only Expect: 100-continue can be met"};
@@ -164,15 +164,18 @@ Response Service::Refuse(Fault fault, std::string_view path) {
   return Finished(DialectOf(path), problem, IsRerank(path));
 }
 
+void Service::Count(Kind kind, bool rerank) {
+  if (!rerank) return;
+  ++state_->metrics.requests;
+  ++state_->metrics.outcomes[static_cast<size_t>(OutcomeOf(kind))];
+}
+
 Response Service::Finished(Dialect dialect, const Problem& problem, bool rerank) {
-  if (rerank) {
-    ++state_->metrics.requests;
-    ++state_->metrics.outcomes[static_cast<size_t>(OutcomeOf(problem.kind))];
-  }
   Response out = ProblemResponse(dialect, problem);
   if (problem.kind == Kind::kOverloaded || problem.kind == Kind::kUnhealthy) {
     out.fields += fmt::format("Retry-After: {}\r\n", RetryAfter());
   }
+  Count(problem.kind, rerank);  // last: nothing below throws, and who catches counts
   return out;
 }
 
@@ -191,16 +194,8 @@ void Service::Handle(Request request, std::function<void(Response)> done) {
     done(Get(request));
   } else if (request.path != "/admin/reload") {
     Work(std::move(request), std::move(done));
-  } else if (loading_.exchange(true)) {
+  } else if (!state_->loader->Take(std::move(request), done)) {
     done(ProblemResponse(Dialect::kTei, {Kind::kOverloaded, "another set is being loaded"}));
-  } else {
-    if (loader_.joinable()) loader_.join();
-    auto shared = std::make_shared<Request>(std::move(request));
-    loader_ = std::thread([this, shared, done = std::move(done)] {
-      Response response = Reload(*shared);
-      loading_ = false;
-      done(std::move(response));
-    });
   }
 }
 
@@ -281,7 +276,8 @@ void Service::Work(Request request, std::function<void(Response)> done) {
     try {
       response = Compute(*shared, taken, scorer);
     } catch (const std::bad_alloc&) {
-      response = Finished(DialectOf(shared->path), {Kind::kBackend, "out of memory"}, rerank);
+      Count(Kind::kBackend, rerank);
+      response = StarvedResponse(DialectOf(shared->path), Kind::kBackend);
     }
     m.busy_ns += static_cast<uint64_t>((Clock::now() - taken).count());
     ++m.finished;
@@ -359,17 +355,6 @@ Response Service::Rerank(const Request& request, Json body, Clock::time_point ta
     return Finished(call.dialect, problem, true);
   }
   const Ranking& r = call.ranking;
-  Metrics& m = state_->metrics;
-  ++m.requests;
-  m.documents += r.documents.size();
-  m.tokens += r.tokens;
-  m.rows += r.rows;
-  m.cut_rows += r.cut_rows;
-  m.batches += r.batches;
-  m.tokenizing_cpu_ns += r.tokenizing_cpu_ns;
-  m.scoring_ns += static_cast<uint64_t>(r.scoring.count());
-  m.candidates.Observe(static_cast<double>(r.documents.size()));
-  m.top_n.Observe(static_cast<double>(r.ranked.size()));
   const uint64_t serial = ++state_->serial;
   Response out = JsonResponse(
       RerankAnswer(call, fmt::format("rerank-{:016x}{:08x}", state_->process, serial)));
@@ -382,36 +367,20 @@ Response Service::Rerank(const Request& request, Json body, Clock::time_point ta
         Milliseconds(taken - request.arrival), Milliseconds(r.tokenizing), Milliseconds(r.scoring));
   }
   out.fields += fmt::format("x-rankfeed-generation: {}\r\n", r.generation);
+  Metrics& m = state_->metrics;
+  ++m.requests;
+  m.documents += r.documents.size();
+  m.tokens += r.tokens;
+  m.rows += r.rows;
+  m.cut_rows += r.cut_rows;
+  m.batches += r.batches;
+  m.tokenizing_cpu_ns += r.tokenizing_cpu_ns;
+  m.scoring_ns += static_cast<uint64_t>(r.scoring.count());
+  m.candidates.Observe(static_cast<double>(r.documents.size()));
+  m.top_n.Observe(static_cast<double>(r.ranked.size()));
   m.seconds.Observe(std::chrono::duration<double>(total).count());
   ++m.outcomes[static_cast<size_t>(Outcome::kOk)];
   return out;
-}
-
-Response Service::Reload(const Request& request) {
-  try {
-    AssetPaths paths = state_->assets.Get()->paths;
-    const std::string_view bytes = request.body.bytes();
-    const Json body = ParseJson(bytes.empty() ? "{}" : bytes, state_->options);
-    for (const auto& [name, value] : body.items()) {
-      std::string* const place = name == "vocab"    ? &paths.vocab
-                                 : name == "corpus" ? &paths.corpus
-                                 : name == "model"  ? &paths.model
-                                                    : nullptr;
-      if (place == nullptr) throw Problem{Kind::kInvalid, fmt::format("`{}` is none of `vocab`, `corpus` and `model`", name)};
-      if (value.is_null()) continue;
-      if (!value.is_string() || (name == "model" && value == ""))
-        throw Problem{Kind::kInvalid, fmt::format("`{}` must be a path", name)};
-      *place = value.get<std::string>();
-    }
-    if (auto error = state_->assets.Swap(paths)) throw Problem{Kind::kInvalid, error.message};
-    if (const auto assets = state_->assets.Get(); !assets->note.empty())
-      std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
-    state_->workers->Refresh();
-    ++state_->metrics.swaps;
-    return JsonResponse(fmt::format("{{\"generation\":{}}}", state_->assets.Get()->generation));
-  } catch (const Problem& problem) {
-    return ProblemResponse(Dialect::kTei, problem);
-  }
 }
 
 }  // namespace rankfeed::serve

@@ -12,12 +12,14 @@
 #include <memory>
 
 #include "serve/dialect.h"
+#include "serve/loader.h"
 #include "serve/metrics.h"
 #include "serve/workers.h"
 
 namespace rankfeed::serve {
 
-// Runs until SIGTERM or SIGINT; prints where it listens, and what it answered when it has drained.
+// Runs until SIGTERM, SIGINT or SIGQUIT; prints where it listens, and what it answered when it has drained. SIGHUP
+// loads again what was last loaded; SIGPIPE, SIGUSR1 and SIGUSR2 are ignored.
 // Returns the exit status, or throws std::runtime_error with what is wrong with the options or the
 // assets.
 int Serve(Options options);
@@ -29,6 +31,7 @@ struct State {
   AssetBox assets;
   Metrics metrics;
   std::unique_ptr<Workers> workers;
+  std::unique_ptr<Loader> loader;
   const ListenerCounts* connections = nullptr;  // of the listener for requests
   std::atomic<bool> draining{false};
   std::atomic<uint64_t> serial{0};
@@ -39,11 +42,6 @@ class Service : public Application {
  public:
   // admin: this listener is for operators: it swaps assets and asks for no key.
   Service(State* state, bool admin) : state_(state), admin_(admin) {}
-  ~Service() override { Join(); }
-  // Waits for a swap that is under way. Before its listener goes.
-  void Join() {
-    if (loader_.joinable()) loader_.join();
-  }
   std::optional<Response> Admit(const Head& head, Clock::time_point arrival,
                                 Clock::time_point* deadline) override;
   void Handle(Request request, std::function<void(Response)> done) override;
@@ -53,7 +51,7 @@ class Service : public Application {
   Response Get(const Request& request) const;
   Response Info() const;
   void Work(Request request, std::function<void(Response)> done);
-  Response Reload(const Request& request);
+  void Count(Kind kind, bool rerank);
   Response Finished(Dialect dialect, const Problem& problem, bool rerank);
   Response Rerank(const Request& request, Json body, Clock::time_point taken, Scorer* scorer);
   Response Compute(const Request& request, Clock::time_point taken, Scorer* scorer);
@@ -61,8 +59,6 @@ class Service : public Application {
 
   State* const state_;
   const bool admin_;
-  std::thread loader_;  // one swap at a time; the loop goes on answering
-  std::atomic<bool> loading_{false};
 };
 
 // The OpenAPI document: openapi.json, which CMake makes the second function of, with the answers to

@@ -2,10 +2,20 @@
 // serve/workers.cc: see workers.h.
 #include "serve/workers.h"
 
+#include "serve/dialect.h"
+#include "serve/thread.h"
+
 namespace rankfeed::serve {
 
 Workers::Workers(const Options& options, AssetBox* assets) : options_(options), assets_(assets) {
-  for (uint32_t i = 0; i < options.workers; ++i) threads_.emplace_back([this] { Run(); });
+  try {
+    threads_.reserve(options.workers);
+    for (uint32_t i = 0; i < options.workers; ++i)
+      threads_.push_back(StartThread("answers requests (--workers)", ReserveBytes(options), [this] { Run(); }));
+  } catch (...) {
+    Stop();
+    throw;
+  }
 }
 
 Workers::Admission Workers::Submit(Task task) {
@@ -49,6 +59,7 @@ void Workers::Run() {
     }
     scorer.Use(assets_->Get());
     if (task) task(&scorer);
+    Reserve::Refill();
   }
 }
 

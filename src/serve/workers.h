@@ -18,10 +18,11 @@
 
 namespace rankfeed::serve {
 
-using Task = std::function<void(Scorer*)>;  // throws nothing but bad_alloc
+using Task = std::function<void(Scorer*)>;  // throws nothing
 
 class Workers {
  public:
+  // Throws std::runtime_error where a thread cannot be started.
   Workers(const Options& options, AssetBox* assets);
   ~Workers() { Stop(); }
   enum class Admission { kQueued, kFull, kStopping };

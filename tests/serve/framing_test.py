@@ -108,6 +108,18 @@ HEADS = [
     ("HTTP/1.0 closes", get(version=b"1.0"), ANSWERED_AND_ENDED),
     ("HTTP/1.0 is kept when asked", get(version=b"1.0", fields=b"Connection: keep-alive\r\n"), KEPT),
     ("HTTP/1.1 closes when asked", get(fields=b"Host: a\r\nConnection: x, Close\r\n"), ANSWERED_AND_ENDED),
+    ("HTTP/1.2 is answered as 1.1", get(version=b"1.2"), KEPT),
+    ("HTTP/1.9 with a body", post(LENGTH, body=BODY, version=b"1.9"), KEPT),
+    ("chunked in HTTP/1.2", post(CHUNKED, body=chunks(BODY), version=b"1.2"), KEPT),
+    ("HTTP/1.2 closes when asked", get(version=b"1.2", fields=b"Host: a\r\nConnection: close\r\n"), ANSWERED_AND_ENDED),
+    ("HTTP/1.2 without a Host", get(version=b"1.2", fields=b""), ENDED),
+    ("HTTP/1.2 after empty lines and after 1.1", b"\r\n" + get() + get(version=b"1.2"), [200, 200, 200]),
+    ("HTTP/1.22", get(version=b"1.22"), ENDED),
+    ("HTTP/1.a", get(version=b"1.a"), ENDED),
+    ("HTTP/01.2", get(version=b"01.2"), ENDED),
+    ("HTTP/3.2", get(version=b"3.2"), ENDED),
+    ("http/1.2", get(version=b"1.2").replace(b"HTTP", b"http"), ENDED),
+    ("HTTP/1.2 inside of a target", get(b"/info HTTP/1.2"), ENDED),
     ("HTTP/0.9", b"GET /info\r\n\r\n", ENDED),
     ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ENDED),
     ("another protocol", get().replace(b"HTTP", b"HTTQ"), ENDED),
@@ -182,7 +194,8 @@ class Framing(unittest.TestCase):
 
     def test_byte_by_byte(self):
         """The same answers where every byte comes alone."""
-        for name, data, want in BODIES[:12] + HEADS[:2]:
+        later = [row for row in HEADS if row[0].startswith("HTTP/1.2")]
+        for name, data, want in BODIES[:12] + HEADS[:2] + later:
             with self.subTest(name), socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as client:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 try:

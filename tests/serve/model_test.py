@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -333,24 +334,34 @@ class Logits(Folder):
         self.write(change=self.scaled(0, 100))
         self.assertEqual([i for i, _ in self.scores()], list(range(len(TEXTS))))
 
-    def test_not_a_number(self):
-        """node-llama-cpp#550: a forward pass that gives no number is the model's failure, and says whose."""
-        def change(tensors):
-            tensors["classifier.dense.weight"] *= 0
-            tensors["classifier.dense.bias"] = tensors["classifier.dense.bias"] * 0 + 50  # tanh: 1
-            tensors["classifier.out_proj.weight"] = tensors["classifier.out_proj.weight"] * 0 + 3e38
-            tensors["classifier.out_proj.bias"] = tensors["classifier.out_proj.bias"] * 0 - float("inf")
-        self.write(change=change)
-        done = self.rerank()
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(self.model, done.stderr)
-        self.assertIn("not a number", done.stderr)
-        server = self.server()
-        for path, body, status in (("/rerank", {"texts": ["a"]}, 424), ("/v1/rerank", {"documents": ["a"]}, 500),
-                                   ("/v2/rerank", {"documents": ["a"]}, 500), ("/rerank", {"documents": ["a"]}, 500)):
-            got, answer = server.post(path, {"query": "q", **body})
-            self.assertEqual(got, status, answer)
-            self.assertIn(self.model, json.dumps(answer))
+    def test_no_finite_number(self):
+        """node-llama-cpp#550: a forward pass that gives no finite number is the model's failure, says whose, and is counted, in
+        every dialect and whatever makes scores of logits."""
+        for weight, bias, name in ((3e38, float("-inf"), "nan"), (3e38, 0, "inf"), (-3e38, 0, "-inf")):
+            def change(tensors):
+                tensors["classifier.dense.weight"] *= 0
+                tensors["classifier.dense.bias"] = tensors["classifier.dense.bias"] * 0 + 50  # tanh: 1
+                tensors["classifier.out_proj.weight"] = tensors["classifier.out_proj.weight"] * 0 + weight
+                tensors["classifier.out_proj.bias"] = tensors["classifier.out_proj.bias"] * 0 + bias
+            self.write(change=change)
+            words = f"{self.model}: the forward pass gave the logit {name}, which is not a finite number"
+            for arguments in ((), ("--raw",)):
+                done = self.rerank(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+                self.assertIn(words, done.stderr)
+            server = self.server()
+            calls = [(path, {kind: ["a"], field: on}, status)
+                     for path, kind, status, fields in (("/rerank", "texts", 424, ["raw_scores"]), ("/rerank", "documents", 500, ["raw_scores"]),
+                                                        ("/rerank", "documents", 500, ["use_activation", "activation"]),
+                                                        ("/v1/rerank", "documents", 500, ["use_activation"]),
+                                                        ("/v2/rerank", "documents", 500, ["use_activation"]))
+                     for field in fields for on in (False, True)]
+            for path, body, status in calls:
+                got, answer = server.post(path, {"query": "q", **body})
+                self.assertEqual(got, status, (name, path, body, answer))
+                self.assertIn(words, json.dumps(answer))
+            counted = server.metrics()
+            self.assertEqual([counted[f'rankfeed_responses_total{{outcome="{o}"}}'] for o in ("failed", "ok")], [len(calls), 0])
 
 
 class Requests(Folder):
@@ -439,6 +450,17 @@ class Operators(Folder):
                 file.write(data)
             self.refused_key("--api-key-file", path)
         self.refused_key("--api-key-file", "/dev/zero", word="/dev/zero: is a device")
+        # The longest one that a head can carry, and one that no head can.
+        head = "GET /info HTTP/1.0\r\nAuthorization: Bearer {}\r\n\r\n"
+        key = "k" * ((16 << 10) - len(head.format("")))
+        with socket.create_connection(("127.0.0.1", self.server(environment={"RANKFEED_API_KEY": key}).port), timeout=60) as client:
+            client.sendall(head.format(key).encode())
+            self.assertTrue(client.recv(1 << 16).startswith(b"HTTP/1.0 200 "))
+        for size in (len(key) + len("info") + 1, 64 << 10, 1 << 20):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("k" * size + "\nmore\n")
+            self.refused_key("--api-key-file", path, word=f"{path}: the key has more than {len(key) + len('info')} bytes")
+        self.refused_key(environment={"RANKFEED_API_KEY": "k" * (len(key) + 5)}, word="RANKFEED_API_KEY: the key has more than")
         self.refused_key(environment={"RANKFEED_API_KEY": "\n"})
 
     def refused_key(self, *arguments, environment=None, word="key"):

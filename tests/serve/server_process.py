@@ -38,10 +38,10 @@ def compiled(rankfeed):
 class Server:
     """A running server and its files. rankfeed: the command line, which makes images and stores. config: the
     vocabulary is a model's folder with that tokenizer_config.json, not an image. vocab, model: files that are there. one_option: the
-    model's folder is the vocabulary, too. corpus: whether there is a store."""
+    model's folder is the vocabulary, too. corpus: whether there is a store. admin: whether operators have a port."""
 
     def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None, config=None, vocab=None, model=None,
-                 one_option=False, corpus=True):
+                 one_option=False, corpus=True, admin=True):
         self.folder = tempfile.TemporaryDirectory()
         self.rankfeed = rankfeed
         self.vocab, self.corpus, self.model = (self.path(n) for n in ("vocabulary", "docs.rfc", "model"))
@@ -63,10 +63,11 @@ class Server:
             self.build_corpus(self.corpus, documents or [("none", "")])
         self.process = subprocess.Popen(
             command_of_the_unit(rankfeed, [*([] if one_option else ["--vocab", self.vocab]), "--model", self.model,
-                                           *(["--corpus", self.corpus] if corpus else []), "--port", "0", "--admin-port", "0",
-                                           *map(str, arguments)]),
+                                           *(["--corpus", self.corpus] if corpus else []), "--port", "0",
+                                           *(["--admin-port", "0"] if admin else []), *map(str, arguments)]),
             stdout=subprocess.PIPE, stderr=stderr, text=True, env={**os.environ, **(environment or {})})
-        self.port, self.admin_port = self.printed_port(), self.printed_port()
+        self.port = self.printed_port()
+        self.admin_port = self.printed_port() if admin else None
 
     def printed_port(self):
         line = self.process.stdout.readline()
@@ -78,8 +79,8 @@ class Server:
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def write_model(self, folder, seed, id_count=None):
-        random_model.write(folder, id_count or self.id_count, self.pad_id, seed)
+    def write_model(self, folder, seed, id_count=None, **options):
+        random_model.write(folder, id_count or self.id_count, self.pad_id, seed, **options)
 
     @staticmethod
     def tokenizer_json():

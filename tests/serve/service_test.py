@@ -5,6 +5,9 @@ import contextlib
 import json
 import math
 import os
+import re
+import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -218,6 +221,9 @@ class Rerank(unittest.TestCase):
             time.sleep(0.1)
         self.assertEqual(server.post("/admin/reload", original)[0], 200)
         self.assertEqual(server.post("/admin/reload", {"model": "/no/such"})[0], 422)
+        for name in ("vocab", "corpus", "model"):  # whole, and escaped
+            status, answer = server.post("/admin/reload", {name: "a\0b/\u0001"})
+            self.assertEqual((status, answer["error"]), (422, f'`{name}` is "a\\u0000b/\\u0001"; no path has the character U+0000'))
         for paths, words in (({"vocb": "x"}, "`vocb` is none of"), ({"model": ""}, "`model` must be a path"), ({"corpus": 1}, "`corpus` must be a path")):
             status, answer = server.post("/admin/reload", paths)
             self.assertEqual(status, 422, answer)
@@ -248,6 +254,159 @@ class Folder(unittest.TestCase):
             done = subprocess.run([RANKFEED, "serve", "--vocab", vocab, "--model", folder], capture_output=True, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("model_max_length is 4; rows have at least 8 tokens: give --max-length", done.stderr)
+
+
+class Clients:
+    """Clients that ask again and again on connections of their own, until the service takes none any more."""
+
+    def __init__(self, server, count=3):
+        self.server, self.stopped, self.answers, self.lost = server, threading.Event(), [], []
+        self.threads = [threading.Thread(target=self.ask) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self):
+        while not self.stopped.is_set():
+            try:
+                status, answer, fields = self.server.call("POST", "/rerank", {"query": QUERY, "texts": TEXTS})
+            except ConnectionRefusedError:
+                return  # came after the listener was closed
+            except Exception as error:  # pylint: disable=broad-except
+                self.lost.append(error)
+                return
+            self.answers.append((status, [r["index"] for r in answer] if status == 200 else answer, fields.get("x-rankfeed-generation")))
+            if fields.get("Connection") == "close":
+                return
+
+    def stop(self):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
+        return self.answers
+
+
+class Signals(unittest.TestCase):
+    def server(self, admin=True, **options):
+        server = Server(RANKFEED, (), ["--workers", 2], corpus=False, admin=admin, **options)
+        self.addCleanup(server.folder.cleanup)
+        self.addCleanup(server.process.stdout.close)
+        self.addCleanup(server.process.wait)
+        self.addCleanup(server.process.kill)
+        return server
+
+    def wait(self, server, generation):
+        deadline = time.monotonic() + 60
+        while server.metrics()["rankfeed_generation"] < generation and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(server.metrics()["rankfeed_generation"], generation)
+
+    def test_hangup_loads_again(self):
+        """Under load, and nothing is lost: what was last loaded, without an admin port too; what fails leaves the old set."""
+        for admin in (True, False):
+            log = tempfile.TemporaryFile("w+")
+            self.addCleanup(log.close)
+            server = self.server(admin, stderr=log)
+            clients = Clients(server)
+            server.process.send_signal(signal.SIGHUP)
+            self.wait(server, 2)
+            generation = 2
+            if admin:
+                server.write_model(server.path("other"), 2)
+                self.assertEqual(server.post("/admin/reload", {"model": server.path("other")})[0], 200)
+                generation = 3
+            # The files of what was last loaded change, and are loaded again.
+            last = server.path("other") if admin else server.model
+            server.write_model(last, 3)
+            server.process.send_signal(signal.SIGHUP)
+            self.wait(server, generation + 1)
+            scores = server.post("/rerank", {"query": QUERY, "texts": TEXTS})[1]
+            os.rename(last, last + ".away")
+            server.process.send_signal(signal.SIGHUP)
+            deadline = time.monotonic() + 60
+            while "is kept" not in self.read(log) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertRegex(self.read(log), rf"SIGHUP: .*{re.escape(last)}.*; the set loaded before is kept")
+            self.wait(server, generation + 1)
+            self.assertEqual(server.post("/rerank", {"query": QUERY, "texts": TEXTS})[1], scores)
+            answers = clients.stop()
+            self.assertEqual((clients.lost, {status for status, _, _ in answers}), ([], {200}))
+            self.assertEqual({at for _, _, at in answers} - {str(i + 1) for i in range(generation + 1)}, set())
+            self.assertEqual(server.stop()[1], 0)
+
+    @staticmethod
+    def read(log):
+        log.seek(0)
+        return log.read()
+
+    def test_hangup_while_a_set_loads(self):
+        """It is remembered, once, however many come."""
+        server = self.server()
+        folder = server.path("folder")
+        server.write_folder(folder, {})  # which is compiled, so that loading takes a while
+
+        def busy():
+            return server.call("POST", "/admin/reload", {"none": ""})[0] == 429
+        loaded = []
+        load = threading.Thread(target=lambda: loaded.append(server.call("POST", "/admin/reload", {"vocab": folder})))
+        load.start()
+        while not busy() and load.is_alive():
+            time.sleep(0.005)
+        for _ in range(50):
+            server.process.send_signal(signal.SIGHUP)
+        load.join()
+        self.assertEqual((loaded[0][0], loaded[0][1]), (200, {"generation": 2}))
+        self.wait(server, 3)
+        deadline = time.monotonic() + 60
+        while busy() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        self.assertEqual((busy(), server.metrics()["rankfeed_generation"]), (False, 3))
+        self.assertEqual(server.call("GET", "/info")[1]["vocabulary"], os.path.join(folder, "tokenizer.json"))
+        self.assertEqual(server.stop()[1], 0)
+
+    def test_drain(self):
+        """SIGQUIT and SIGINT drain as SIGTERM does, under load: every request that was taken is answered."""
+        for number in (signal.SIGQUIT, signal.SIGINT, signal.SIGTERM):
+            server = self.server()
+            clients = Clients(server)
+            deadline = time.monotonic() + 60
+            while len(clients.answers) < 20 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            server.process.send_signal(number)
+            rest = server.process.communicate(timeout=60)[0]
+            answers = clients.stop()
+            self.assertEqual((server.process.returncode, clients.lost, {status for status, _, _ in answers}), (0, [], {200}), number)
+            self.assertIn(f"drained: {len(answers)} answered", rest)
+
+    def test_limit_of_the_address_space(self):
+        """Of the kernel (ulimit -v): a swap for which there is no memory fails as others do, and later ones do not."""
+        server = self.server()
+        server.write_model(server.path("large"), 1, hidden=512)
+        with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+            size = next(int(line.split()[1]) << 10 for line in file if line.startswith("VmSize"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size + (4 << 20), resource.RLIM_INFINITY))
+        for _ in range(3):
+            self.assertEqual(server.post("/admin/reload", {"model": server.path("large")})[0], 422)
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.assertEqual(server.post("/admin/reload", {}), (200, {"generation": 2}))
+        self.assertEqual(server.post("/rerank", {"query": QUERY, "texts": TEXTS})[0], 200)
+        self.assertEqual(server.stop()[1], 0)
+
+    def test_harmless_signals(self):
+        server = self.server()
+        for number in (signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
+            server.process.send_signal(number)
+            time.sleep(0.1)
+            self.assertEqual(server.post("/rerank", {"query": QUERY, "texts": TEXTS})[0], 200)
+        self.assertEqual(server.metrics()["rankfeed_generation"], 1)
+        self.assertEqual(server.stop()[1], 0)
+
+    def test_unit(self):
+        """The unit reloads by the signal that loads again, and stops by one that drains."""
+        with open(os.path.join(os.environ["RANKFEED_SOURCE_DIR"], "packaging", "rankfeed.service"), encoding="utf-8") as unit:
+            lines = unit.read().split("\n")
+        self.assertIn("ExecReload=/bin/kill -HUP $MAINPID", lines)
+        self.assertEqual([line for line in lines if line.startswith("KillSignal")], [])  # SIGTERM
 
 
 class Drain(unittest.TestCase):
