@@ -19,6 +19,7 @@
 #include "rankfeed/parallel.h"
 #include "rankfeed/rerank.h"
 #include "receipt/engine.h"
+#include "receipt/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -214,7 +215,9 @@ nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
 // Prints or saves landed batches, one after the other.
 class Output {
  public:
-  Output(const BatchCommand& c, const Documents& documents) : c_(c), documents_(documents) {
+  // beside: bytes that may be tokenized together with a document.
+  Output(const BatchCommand& c, const Documents& documents, size_t beside)
+      : c_(c), documents_(documents), beside_(beside) {
     if (!c.npz.empty() && !c.npz.ends_with(".npy")) npz_.emplace(c.npz);
   }
 
@@ -267,6 +270,11 @@ class Output {
     for (size_t i = 0; i < status.size(); ++i) {
       if (status[i] == RANKFEED_OK) continue;
       ++failed;
+      if (status[i] == RANKFEED_E_LIMIT) {
+        fmt::print(stderr, "rankfeed: document {} {}\n", documents_.names[i],
+                   receipt::StretchError(model, documents_.texts[i].size() + beside_, c_.max_stretch_bytes));
+        continue;
+      }
       fmt::print(stderr, "rankfeed: document {}: {}{} ({})\n", documents_.names[i],
                  rankfeed_status_message(status[i]),
                  status[i] == RANKFEED_E_SPECIAL_IN_TEXT ? Place(model, documents_.texts[i]) : "",
@@ -330,6 +338,7 @@ class Output {
 
   const BatchCommand& c_;
   const Documents& documents_;
+  const size_t beside_;
   std::optional<NpzFile> npz_;
   uint64_t batches_ = 0, rows_ = 0, tokens_ = 0, area_ = 0;
 };
@@ -409,7 +418,7 @@ void RunBatch(BatchCommand c) {
   ring_options.slots = std::max(1u, c.slots);
   Handoff ring = Take(Handoff::Open(ring_options));
   const HandoffStream stream = Take(ring.MakeStream());
-  Output output(c, documents);
+  Output output(c, documents, beside);
 
   std::vector<rankfeed_status> status(documents.texts.size());
   rankfeed_request request{};
@@ -421,7 +430,14 @@ void RunBatch(BatchCommand c) {
   request.executor = reranker.executor();
   request.instruction = {c.instruction.data(), c.instruction.size()};
 
-  CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
+  const auto begin = [&] {
+    const rankfeed_status begun = rankfeed_rerank_begin(reranker.get(), &request);
+    if (begun == RANKFEED_E_LIMIT) {
+      throw Failure("the query " + receipt::StretchError(vocab.model(), c.query.size() + beside, c.max_stretch_bytes));
+    }
+    CheckStatus(begun, "query");
+  };
+  begin();
   for (bool first = true;;) {
     FillingSlot slot = Take(ring.WaitAcquire());
     rankfeed_batch batch{};
@@ -431,7 +447,7 @@ void RunBatch(BatchCommand c) {
     const rankfeed_status filled = rankfeed_rerank_next(reranker.get(), &batch);
     if (filled == RANKFEED_E_WORKSPACE_SIZE && first) {
       reranker.Grow();
-      CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
+      begin();
       continue;
     }
     if (filled == RANKFEED_E_OUTPUT_SIZE) {

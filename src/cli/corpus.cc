@@ -23,6 +23,7 @@
 #include "parallel/cpus.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus_writer.h"
+#include "receipt/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -86,7 +87,7 @@ class Tokenizer {
     return joined_;
   }
   Error Encode(const rankfeed_model* model, const std::string& text, uint32_t flags, bool offsets,
-               Encoding* out) {
+               uint32_t max_stretch_bytes, Encoding* out) {
     if (!encoder_ || text.size() > max_bytes_) {
       const size_t most = rankfeed_max_text_bytes(model);
       if (text.size() > most) {
@@ -97,14 +98,19 @@ class Tokenizer {
       while (max_bytes_ < text.size()) max_bytes_ *= 2;
       max_bytes_ = std::min(max_bytes_, most);
       encoder_.reset();
-      auto made = Encoder::Create(model, static_cast<uint32_t>(max_bytes_), offsets);
+      auto made = Encoder::Create(model, static_cast<uint32_t>(max_bytes_), offsets, Encoder::kDefaultCacheBytes,
+                                  max_stretch_bytes);
       if (!made) return made.error();
       encoder_.emplace(std::move(*made));
     }
     rankfeed_encode_options options{};
     options.struct_size = sizeof(options);
     options.flags = flags;
-    return encoder_->Encode(text, options, out);
+    Error error = encoder_->Encode(text, options, out);
+    if (error.status == RANKFEED_E_LIMIT) {
+      error.message = "the text " + receipt::StretchError(model, text.size(), max_stretch_bytes);
+    }
+    return error;
   }
 
  private:
@@ -118,7 +124,7 @@ struct BuildCommand {
   std::string docs = "-", store;
   bool jsonl = false, offsets = false;
   SpecialsOption specials;
-  uint32_t threads = 0;
+  uint32_t threads = 0, max_stretch_bytes = 0;
   std::string template_name;
 };
 
@@ -163,7 +169,8 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
     chunk->encodings.resize(chunk->texts.size());
     for (size_t i = 0; i < chunk->texts.size(); ++i) {
       const std::string& text = tokenizer.TextOf(row, chunk->texts[i]);
-      if (const Error error = tokenizer.Encode(model, text, encode_flags, offsets, &chunk->encodings[i])) {
+      if (const Error error =
+              tokenizer.Encode(model, text, encode_flags, offsets, c.max_stretch_bytes, &chunk->encodings[i])) {
         throw Failure(fmt::format("{}:{}: {}", c.docs, chunk->lines[i], error.message));
       }
     }
@@ -385,6 +392,7 @@ void AddBuildOptions(CLI::App* command, BuildCommand* o) {
   command->add_option("--template", o->template_name,
                       "Store documents as a row template of an LLM reranker has them, with the literal text that is tokenized "
                       "together with each: a JSON file, or one of " + RowTemplate::PresetNames());
+  AddMaxStretchBytes(*command, o->max_stretch_bytes);
 }
 
 void AddBuildAndAppend(CLI::App* corpus) {

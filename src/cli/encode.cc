@@ -16,6 +16,7 @@
 #include "cli/growing_encoder.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
+#include "receipt/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -178,7 +179,10 @@ void RunEncode(const EncodeOptions& o) {
   while (source.Next(&text)) {
     if (const Error error = encoder.For(text.size()).Encode(text, options, &encoding)) {
       writer.Flush();
-      throw Failure(fmt::format("text {}: {}", source.line(), error.message));
+      throw Failure(error.status == RANKFEED_E_LIMIT
+                        ? fmt::format("text {} {}", source.line(),
+                                      receipt::StretchError(vocab.model(), text.size(), o.max_stretch_bytes))
+                        : fmt::format("text {}: {}", source.line(), error.message));
     }
     if (const std::string wrong = Fit(defaults, output == Output::kJson, &encoding); !wrong.empty()) {
       writer.Flush();

@@ -147,7 +147,8 @@ void AddMaxStretchBytes(CLI::App& command, uint32_t& bytes) {
   command
       .add_option("--max-stretch-bytes", bytes,
                   "Longest stretch of a text that leaves the fast road and cannot be cut, such as a "
-                  "base64 image inside a document; a longer one is an error of its text. 0: 256 KiB")
+                  "base64 image inside a document, or a whole text with the tokenizers of Mistral, Llama 2 and "
+                  "Gemma; a longer one is an error of its text, which says what is enough. 0: 256 KiB")
       ->capture_default_str();
 }
 

@@ -62,10 +62,13 @@ std::vector<std::string> Characters(const std::string& text) {
 class Comparison {
  public:
   Comparison(const ParityOptions& o, const rankfeed_model* model, Oracle* oracle)
-      : encoder_(model, false), oracle_(oracle) {
+      : encoder_(model, false, kAnyStretch), oracle_(oracle) {
     encode_.struct_size = sizeof(encode_);
     if (o.special) encode_.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
   }
+
+  // Texts are compared whatever they are: memory grows with the longest one.
+  static constexpr uint32_t kAnyStretch = 0x7fffffff;
 
   // An unknown piece without an unknown id is an error on both sides.
   Ids Ours(const std::string& text) {

@@ -23,6 +23,7 @@
 #include "rankfeed/parallel.hpp"
 #include "rankfeed/rerank.hpp"
 #include "receipt/engine.h"
+#include "receipt/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -176,7 +177,9 @@ class Rerank {
 
     rankfeed_source query{};
     query.text = Text(c.query);
-    CheckError(Timed(&times_.fill, [&] { return reranker_->Begin(query, documents_->sources, executor()); }));
+    Error begun = Timed(&times_.fill, [&] { return reranker_->Begin(query, documents_->sources, executor()); });
+    if (begun.status == RANKFEED_E_LIMIT) begun.message = "the query: " + Why(c.query, begun.status);
+    CheckError(begun);
     for (;;) {
       FillingSlot slot = Take(Timed(&times_.wait, [&] { return ring.WaitAcquire(); }));
       rankfeed_batch batch;
@@ -230,7 +233,7 @@ class Rerank {
       if (const rankfeed_status status = reranker_->status()[i]; status != RANKFEED_OK) {
         failed.push_back({{"index", i},
                           {"id", documents_->names[i]},
-                          {"error", rankfeed_status_message(status)}});
+                          {"error", Why(documents_->texts[i], status)}});
       }
     }
     if (!failed.empty()) out["failed"] = std::move(failed);
@@ -254,6 +257,12 @@ class Rerank {
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
+  // This says why a text has no row.
+  std::string Why(const std::string& text, rankfeed_status status) const {
+    if (status != RANKFEED_E_LIMIT) return rankfeed_status_message(status);
+    return "the text " + receipt::StretchError(vocabulary_->model(), text.size(), c.max_stretch_bytes);
+  }
+
   void PrintTable() const {
     size_t widest = 2;
     for (const rankfeed_ranked& r : ranked_)
@@ -267,8 +276,7 @@ class Rerank {
     }
     for (size_t i = 0; i < reranker_->status().size(); ++i) {
       if (const rankfeed_status status = reranker_->status()[i]; status != RANKFEED_OK) {
-        fmt::print("   -          -  {:<{}}  {}\n", documents_->names[i], widest,
-                   rankfeed_status_message(status));
+        fmt::print("   -          -  {:<{}}  {}\n", documents_->names[i], widest, Why(documents_->texts[i], status));
       }
     }
     fmt::print("{} rows, {} tokens, {} batches on {} ({}, {})\n", rows_, tokens_, batches_,

@@ -86,6 +86,11 @@ void RankfeedEngine::Encode(std::span<const std::string_view> texts, EncodedText
       io.input_ids = out->ids.data() + at;
       status = rankfeed_encode(encoder_, {texts[i].data(), texts[i].size()}, nullptr, &io);
     }
+    if (status == RANKFEED_E_LIMIT) {
+      throw std::runtime_error(fmt::format(
+          "a text has {} bytes, with a stretch that cannot be cut and is longer than 256 KiB; it has to be measured in parts",
+          texts[i].size()));
+    }
     CheckStatus(status, "encode");
     at += io.count;
     const uint64_t now = MonotonicNs();

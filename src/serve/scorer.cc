@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "receipt/stretch_error.h"
+
 namespace rankfeed::serve {
 namespace {
 
@@ -82,6 +84,7 @@ Error Scorer::Rank(Ranking* io) {
       std::chrono::nanoseconds(io->deadline.time_since_epoch()).count());  // CLOCK_MONOTONIC
   Reranker& r = **reranker;
   Error error = r.Begin(query, sources, nullptr, &control);
+  if (error.status == RANKFEED_E_LIMIT) error.message = "the query " + TooLong(query.text);
   if (!error) {
     error = assets_->paths.device.on_host() ? Batches(&r, io) : BatchesOnDevice(&r, io);
     // Waits for the device's pending work; the next request uses the device anew.
@@ -91,6 +94,7 @@ Error Scorer::Rank(Ranking* io) {
   for (size_t i = 0; !error && i < sources.size(); ++i) {
     if (r.status()[i] != RANKFEED_OK) {
       error = Error::From(r.status()[i], fmt::format("document {}", i));
+      if (error.status == RANKFEED_E_LIMIT) error.message = fmt::format("document {} {}", i, TooLong(sources[i].text));
     }
   }
   if (!error) {
@@ -283,13 +287,21 @@ Error Scorer::Room(size_t text_bytes) {
   return {};
 }
 
+std::string Scorer::TooLong(rankfeed_text text) const {
+  return receipt::StretchError(assets_->vocabulary->model(), text.size, options_.max_stretch_bytes) +
+         " (an option of the service)";
+}
+
 Error Scorer::Tokenize(const std::string& text, bool add_special_tokens, std::vector<Token>* out) {
   if (auto error = Room(text.size())) return error;
   rankfeed_encode_options options{};
   options.struct_size = sizeof(options);
   options.flags = add_special_tokens ? RANKFEED_ADD_SPECIAL_TOKENS : 0;
   Encoding encoding;
-  if (auto error = encoder_->Encode(text, options, &encoding)) return error;
+  if (auto error = encoder_->Encode(text, options, &encoding)) {
+    if (error.status == RANKFEED_E_LIMIT) error.message = "the text " + TooLong({text.data(), text.size()});
+    return error;
+  }
   out->clear();
   for (size_t i = 0; i < encoding.input_ids.size(); ++i) {
     Token token{encoding.input_ids[i],

@@ -80,6 +80,7 @@ class Scorer {
   Error Interrupted(const Ranking& io) const;
   Error OpenLane();
   Error Room(size_t text_bytes);  // an encoder with offsets for texts of that size
+  std::string TooLong(rankfeed_text text) const;  // what is said of one, after its name, that is RANKFEED_E_LIMIT
   void Forget();
 
   const Options& options_;

@@ -73,15 +73,25 @@ equal "off the fast road" "fast road: no: pre-tokenizer, Split" "$("$rankfeed" i
 "$rankfeed" info --vocab split.json | grep -qx "long texts are cut: no: pre-tokenizer, Split" || fail "what cannot be cut"
 "$rankfeed" info --vocab v.rfimg | grep -qx "long texts are cut: yes" || fail "what can be cut"
 head -c 300000 /dev/zero | tr '\0' a >over.txt
-refused "stretch over the limit, encode" "text 1: .*300000 bytes, with a stretch .*max_stretch_bytes, 262144" "$rankfeed" encode --vocab split.json over.txt
+refused "stretch over the limit, encode" "text 1 has 300000 bytes, with a stretch .* --max-stretch-bytes, 262144, .*--max-stretch-bytes [0-9]+ is enough" "$rankfeed" encode --vocab split.json over.txt
 equal "stretch within a greater limit" 300000 "$("$rankfeed" encode --vocab split.json --max-stretch-bytes 300000 over.txt | wc -w)"
 { echo ab; cat over.txt; echo; echo ba; } >documents.txt
 "$rankfeed" batch --vocab split.json --template single --layout packed --max-length 8 --query a --docs documents.txt >out.txt 2>err.txt &&
   fail "stretch over the limit, batch: succeeded"
-grep -q "document 1: .*max_stretch_bytes" err.txt && grep -q "1 of 3 documents failed" err.txt ||
+grep -q "document 1 .*--max-stretch-bytes" err.txt && ! grep -q max_stretch_bytes err.txt && grep -q "1 of 3 documents failed" err.txt ||
   fail "stretch over the limit, batch: $(cat err.txt)"
 "$rankfeed" batch --vocab split.json --template single --layout packed --max-length 8 --query a --docs documents.txt --max-stretch-bytes 300000 >/dev/null ||
   fail "batch with a greater limit"
+# Spaces become three bytes each: the value that an error names is enough for them too, in every command.
+echo '{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}, "model": {"type": "BPE", "unk_token": "<unk>", "vocab": {"<unk>": 0, "\u2581": 1, "a": 2}, "merges": []}}' >spaces.json
+{ head -c 300000 /dev/zero | tr '\0' ' '; echo a; } >spaces.txt
+for command in "encode --vocab spaces.json spaces.txt" "corpus build --vocab spaces.json --docs spaces.txt -o spaces.rfc" \
+  "corpus append --vocab spaces.json --docs spaces.txt spaces.rfc" "batch --vocab spaces.json --template single --layout packed --max-length 8 --query a --docs spaces.txt"; do
+  "$rankfeed" $command >/dev/null 2>err.txt && fail "stretch over the limit, $command: succeeded"
+  enough=$(sed -n 's/.*--max-stretch-bytes \([0-9]*\) is enough.*/\1/p' err.txt)
+  "$rankfeed" $command --max-stretch-bytes "${enough:-1}" >/dev/null 2>err.txt || fail "$command with the limit that is enough: $(cat err.txt)"
+  grep -q max_stretch_bytes err.txt && fail "$command names a member of the library: $(cat err.txt)"
+done
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
 { printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf 'e'; printf '\xcc\x81%.0s' {1..1000}; echo; } >roads.txt
