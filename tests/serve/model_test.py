@@ -138,7 +138,7 @@ class Pairing(Folder):
                 with open(os.path.join(source, "vocab.txt"), "w", encoding="utf-8", newline="") as file:
                     file.write("".join(t + "\n" for t in words))
                 subprocess.run([RANKFEED, "compile", os.path.join(source, "vocab.txt"), "-o", image], check=True, stdout=subprocess.DEVNULL)
-                self.write(len(words), 0)
+                self.write(len(words), 0, types=2)  # as many as the template of vocab.txt gives
                 for swap in (False, True):
                     own = [*words]
                     if swap:
