@@ -427,8 +427,9 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
 
   asio::awaitable<bool> Answer(Response response, const Parser* parser) {
     Enter(Phase::kWrite, owner_->options_.write);
-    const bool keep =
-        !response.close && parser != nullptr && parser->keep_alive() && !owner_->draining_;
+    owner_->on_tick_();  // a drain that was asked for since the last tick
+    const bool keep = !response.close && parser != nullptr && parser->keep_alive() && !owner_->draining_ &&
+                      !owner_->drain_wanted_;
     const bool no_body = parser != nullptr && parser->get().method() == http::verb::head;
     const std::string head =
         HeadOf(response, keep, parser == nullptr ? 11 : parser->get().version());

@@ -148,7 +148,7 @@ class Listener {
   // from Run.
   void Drain();
   void Stop();
-  // Runs f on the loop's thread with every tick. Before Run.
+  // Runs f on the loop's thread with every tick and before every answer. Before Run.
   void OnTick(std::function<void()> f);
   const ListenerCounts& counts() const;
 
