@@ -106,7 +106,7 @@ typedef struct {
   uint64_t parameters;
   uint64_t weight_bytes; /* in device memory */
   char backend[16];
-  /* What multiplies matrices: "Highway AVX2", or another name that Highway gives the CPU's
+  /* Name of what multiplies matrices: "Highway AVX2", or another name that Highway gives the CPU's
    * instructions (AVX3 is AVX-512). On a device "cuBLASLt 130000", or "tiled kernel" where the vendor's library is missing; "..., 12 by tiled
    * kernel" when so many products were left to it. */
   char gemm[48];
@@ -114,7 +114,7 @@ typedef struct {
    * the bucket's batches run without. An older size of the struct ends before these. */
   uint32_t graphs;
   uint64_t graph_launches, graph_failures;
-  /* What its user may want to know of the files: a prefix that names were read without, weights that
+  /* Note about the files for their user: a prefix that names were read without, weights that
    * are no finite numbers, tensors that another task's head left over and that were set aside. Empty where there is nothing; cut where
    * there is more than fits. An older size of the struct ends before it. */
   char note[240];

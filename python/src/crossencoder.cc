@@ -162,7 +162,7 @@ class Scoring {
 
   void Cancel() { __atomic_store_n(&cancel_, 1u, __ATOMIC_RELAXED); }
 
-  // Whether it is over, at the latest after so many seconds.
+  // Returns true once it is over, at the latest after so many seconds.
   bool Wait(double seconds) {
     const nb::gil_scoped_release release;
     std::unique_lock lock(mutex_);
@@ -314,7 +314,7 @@ class Scoring {
   Inputs queries_, documents_;
   std::vector<uint32_t> query_of_;  // of each document; the first of equal ones that follow each other
 
-  // What the thread works with.
+  // Arguments and results of the thread.
   std::optional<Cutter> cutter_;
   size_t cutter_documents_ = 0;
   AlignedBytes arena_, workspace_;

@@ -183,7 +183,7 @@ void ForceInstructionSet() {
       fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", ")));
 }
 
-// Which of the programs of this name it is: the package of Debian and the wheel of Python may both be on a machine.
+// Names which of the programs of this name it is: the package of Debian and the wheel of Python may both be on a machine.
 std::string Version() {
 #ifdef RANKFEED_WHEEL_PROGRAM
   constexpr const char* kKind = "program of the Python package";

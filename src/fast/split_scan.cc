@@ -91,7 +91,7 @@ uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segmen
   blocks_.Find(text_, *at, stop, &begins);
   uint32_t begin = 0, end = 0;
   kernels_.list(begins.masks, begins.count, static_cast<uint32_t>(*at), segments, &begin, &end);
-  // What begins at a cut is marked; what ends at one is a part too.
+  // Marks the segment that begins at a cut; one that ends at a cut is a part too.
   for (uint32_t i = 0; begins.marked && i < end; ++i) segments.begins[i] |= segments.begins[i + 1] & Segments::kWordStart;
   split_begin_ = begins.split;
   split_ = SplitEnd(split_begin_);

@@ -192,7 +192,7 @@ enum SegmentRule : uint32_t {
   kSpaceBeforeSignIsWord = 1 << 14,
   // BPE: segments are the splits of the pattern, and parts of them. With no other rule but the next.
   kPatternSplits = 1 << 15,
-  // With ignore_merges a split that is a piece is that piece, while a part of one becomes what merges make
+  // Under ignore_merges a split that is a piece is that piece, while a part of one becomes what merges make
   // of it, so parts have keys of their own: those with kKeyWordStart.
   kPartsHaveKeys = 1 << 16,
 };

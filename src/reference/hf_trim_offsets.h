@@ -66,7 +66,7 @@ class OffsetTrimmer {
       : on_(on), keeps_prefix_(keeps_prefix), first_token_(first_token) {}
 
   bool on() const { return on_; }
-  // Whether so many leading characters stay if no token is before them.
+  // Returns true if so many leading characters stay if no token is before them.
   bool MayKeep(uint32_t leading) const { return leading == 1 && keeps_prefix_; }
 
   // A token of bytes [begin, end) of the text, before any trimming.

@@ -15,7 +15,7 @@ namespace rankfeed::split {
 // is the place of its mark, with kTokenSplit, and end is the token's id.
 inline constexpr uint32_t kTokenSplit = 0x80000000u;
 
-// What stands in the text for an added token once it is found: one byte with the token's range. It
+// Mark of an added token in the text once it is found: one byte with the token's range. It
 // has no second byte, because the next token may begin there: the search goes on inside the white
 // space that rstrip takes. The range is trimmed already where trim_offsets is on, but for the one
 // space in front of a kMarkOfSpace, which stays if no token is before it.

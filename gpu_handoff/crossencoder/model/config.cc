@@ -100,7 +100,7 @@ uint32_t ReadActivation(const Reader& read, std::string_view key) {
   read.Refuse(RANKFEED_E_UNSUPPORTED, key, "is \"" + name + "\"; supported are " + known);
 }
 
-// By model_type, or without it by the one class in architectures.
+// Finds the architecture by model_type, or without it by the one class in architectures.
 const Architecture* ReadArchitecture(const Reader& read) {
   const std::string type = read.Text("model_type", "");
   const Architecture* found = FindArchitecture(type);

@@ -59,7 +59,7 @@ std::vector<std::string> LabelsOf(const Json& config) {
   std::vector<std::string> out;
   const auto names = config.find("id2label");
   if (names == config.end() || !names->is_object()) return out;
-  // Of another size than num_labels, it is replaced there.
+  // A map of another size than num_labels is replaced there.
   if (const auto size = IdOf(config, "num_labels"); size && *size != static_cast<int64_t>(names->size()))
     return out;
   for (size_t i = 0; i < std::min(names->size(), kMostLabels); ++i) {

@@ -151,7 +151,7 @@ struct Entry {
   bool made;
 };
 
-// This tells whether a part of a split may be these bytes: words may be cut at one of their ends.
+// Returns true if a part of a split may be these bytes: words may be cut at one of their ends.
 bool MayBePart(std::string_view bytes, const image::SegmentConfig& config) {
   const auto may_cut = [&](size_t at) {
     const auto lead = static_cast<uint8_t>(bytes[at]);

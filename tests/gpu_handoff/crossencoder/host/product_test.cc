@@ -127,7 +127,7 @@ TEST(Product, HandsOnWhatIsNoNumber) {
   });
 }
 
-// What a row gets depends on that row alone: the same to the bit wherever it stands, on every
+// A row's results depend on that row alone: the same to the bit wherever it stands, on every
 // instruction set with fused multiply-add.
 TEST(Product, ARowIsItsOwn) {
   constexpr size_t kMost = 200, kColumns = 141, kDepth = 600;

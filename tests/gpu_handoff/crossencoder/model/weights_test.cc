@@ -153,7 +153,7 @@ TEST(WeightsOfKinds, LeftOverTensors) {
   EXPECT_NE(renamed("bert.encoder.norm.w_").find("not part of"), std::string::npos);
 }
 
-// What AutoConfig makes of num_labels beside an id2label of another size.
+// AutoConfig's rule for num_labels beside an id2label of another size.
 TEST_F(WeightsTest, NumLabelsComesBeforeTheSizeOfId2label) {
   const std::string two = Replaced(config_, "\"0\": \"LABEL_0\"", "\"0\": \"a\", \"1\": \"b\"");
   EXPECT_EQ(ReadConfig(Replaced(two, "{", "{\"num_labels\": 1,"), "c").labels, 1u);
