@@ -78,21 +78,25 @@ template <size_t kRows, size_t kPanels>
 HWY_NOINLINE void Tile(const TileTask& task, size_t rows) {
   const D d;
   const size_t lanes = hn::Lanes(d), width = 2 * lanes, step = task.panel_step;
-  const float *const a = task.rows, *b = task.panel, *next = task.next;
+  const float *const a = task.rows, *b = task.panel;
+  // A lone row waits for its panels: 12 steps ahead they come to the first-level cache in time.
+  constexpr bool kLone = kRows == 1 && kPanels > 1;
+  constexpr int kCache = kLone ? 3 : 2;
+  const float* next = kLone ? b + 12 * width : task.next;
 #define RANKFEED_START(i)                                                   \
   [[maybe_unused]] V f##i = hn::LoadU(d, task.start + i % kPanels * width), \
                      s##i = hn::LoadU(d, task.start + i % kPanels * width + lanes);
   RANKFEED_SUMS(RANKFEED_START)
   for (size_t j = 0; j < task.depth; ++j, b += width, next += width) {
-#define RANKFEED_ADD(i)                                                           \
-  if constexpr (i < kPanels) {                                                    \
-    __builtin_prefetch(next + i * step, 0, 2);                                    \
-    if (width == kMostColumns) __builtin_prefetch(next + i * step + lanes, 0, 2); \
-  }                                                                               \
-  if constexpr (i < kRows * kPanels) {                                            \
-    const V e = hn::Set(d, a[i / kPanels * kRowStride + j]);                      \
-    f##i = hn::MulAdd(e, hn::LoadU(d, b + i % kPanels * step), f##i);             \
-    s##i = hn::MulAdd(e, hn::LoadU(d, b + i % kPanels * step + lanes), s##i);     \
+#define RANKFEED_ADD(i)                                                                \
+  if constexpr (i < kPanels) {                                                         \
+    __builtin_prefetch(next + i * step, 0, kCache);                                    \
+    if (width == kMostColumns) __builtin_prefetch(next + i * step + lanes, 0, kCache); \
+  }                                                                                    \
+  if constexpr (i < kRows * kPanels) {                                                 \
+    const V e = hn::Set(d, a[i / kPanels * kRowStride + j]);                           \
+    f##i = hn::MulAdd(e, hn::LoadU(d, b + i % kPanels * step), f##i);                  \
+    s##i = hn::MulAdd(e, hn::LoadU(d, b + i % kPanels * step + lanes), s##i);          \
   }
     RANKFEED_SUMS(RANKFEED_ADD)
   }
