@@ -55,8 +55,8 @@ folders_in_full() {
     local paths
     case $folder in
       gpu_handoff) paths='^(gpu_handoff|tests/gpu_handoff|tests/fake_gpu|include/rankfeed/(handoff|crossencoder|batch))' ;;
-      serve) paths='^(src/(serve|cli)|tests/serve|gpu_handoff/crossencoder|include/rankfeed)' ;;
-      python) paths='^(python|bindings|tests/python|tests/examples|include/rankfeed|pyproject.toml)' ;;
+      serve) paths='^(src/(serve|cli|folder|capi/folders)|tests/serve|gpu_handoff/crossencoder|include/rankfeed)' ;;
+      python) paths='^(python|src/(folder|capi/folders)|bindings|tests/python|tests/examples|include/rankfeed|pyproject.toml)' ;;
       packaging) paths='^(packaging|cmake|tests/(consumer|packages|wheels|ffi)|CMakeLists.txt|pyproject.toml|scripts/wheels.sh)' ;;
     esac
     if grep -qE "$paths" <<<"$changed"; then

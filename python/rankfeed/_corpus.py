@@ -22,7 +22,9 @@ def _model(tokenizer: Any) -> "_core.Model":
     return model
 
 
-def _flags(split_special_tokens: Any, specials_in_text: Any) -> int:
+def _flags(split_special_tokens: Any, specials_in_text: Any, tokenizer: Any) -> int:
+    if split_special_tokens is None:
+        split_special_tokens = specials_in_text == "parse" and getattr(tokenizer, "split_special_tokens", False)
     return ((SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0)
             | _options.choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text))
 
@@ -47,10 +49,10 @@ class Corpus:
     only for files that nobody else changes (SECURITY.md, "Files that change")."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: Optional["Tokenizer"] = None,
-                 trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False, template: Any = None,
+                 trusted: bool = False, split_special_tokens: Optional[bool] = None, map_file: bool = False, template: Any = None,
                  specials_in_text: Specials = "parse"):
         self._core = _core.Corpus(_options.path("path", path), None if tokenizer is None else _model(tokenizer),
-                                  _options.flag("trusted", trusted), _flags(split_special_tokens, specials_in_text),
+                                  _options.flag("trusted", trusted), _flags(split_special_tokens, specials_in_text, tokenizer),
                                   _options.flag("map_file", map_file), _template(tokenizer, template))
 
     def __len__(self) -> int:
@@ -102,9 +104,9 @@ class CorpusWriter:
     are stored as such rows have them, with the literal text that is tokenized together with each."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: "Tokenizer", append: bool = False,
-                 split_special_tokens: bool = False, template: Any = None, specials_in_text: Specials = "parse"):
+                 split_special_tokens: Optional[bool] = None, template: Any = None, specials_in_text: Specials = "parse"):
         self._core = _core.CorpusWriter(_options.path("path", path), _model(tokenizer), _options.flag("append", append),
-                                        _flags(split_special_tokens, specials_in_text), _template(tokenizer, template))
+                                        _flags(split_special_tokens, specials_in_text, tokenizer), _template(tokenizer, template))
 
     def put(self, id: Key, document: Document) -> None:
         """document: a text, or an array of int32 or int64 ids without special tokens."""

@@ -74,23 +74,20 @@ class FileDefaults:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What the config.json of a model's folder says of its logits, by the rules of `rankfeed rerank`."""
+    """What a model's folder says of its logits, by the rules of `rankfeed rerank` (_core.folder_settings)."""
 
     known: bool = False  # there is a config.json
     labels: Tuple[str, ...] = ()  # by number
     multi_label: bool = False
     function: str = ""  # sentence-transformers' name of its class; "": not said
+    file: str = ""  # that says so
+    single: Optional["_options.Activation"] = "sigmoid"  # of one label; None: another function
+    refusal: str = ""  # why scores would be others than the author's
 
     @staticmethod
-    def of(config: Dict[str, Any]) -> "Scoring":
-        names = config.get("id2label")
-        names = names if isinstance(names, dict) else {}
-        own = config.get("sentence_transformers")
-        function = config.get("sbert_ce_default_activation_function")
-        if isinstance(own, dict):  # where newer versions keep it
-            function = own.get("activation_fn", function)
-        return Scoring(True, tuple(str(names.get(str(i), f"LABEL_{i}")) for i in range(len(names))),
-                       config.get("problem_type") == "multi_label_classification", str(function or ""))
+    def of(said: Dict[str, Any]) -> "Scoring":
+        return Scoring(said["has_config"], tuple(said["labels"]), said["multi_label"], said["activation_fn"], said["activation_file"],
+                       said["activation"], said["refusal"])
 
     def label(self, wanted: Union[int, str, None], count: int) -> int:
         """The number of the label that ranks, of so many: the one that is wanted, by its name or number, or the only one."""
@@ -116,11 +113,11 @@ class Scoring:
             return "raw"
         if count > 1:
             return "sigmoid" if self.multi_label else "softmax"
-        if not self.function or self.function.endswith(".Sigmoid"):
-            return "sigmoid"
-        if self.function.endswith(".Identity"):
-            return "raw"
-        raise ValueError(f"config.json makes scores by {self.function}; activation must be one of {', '.join(_options.ACTIVATION)}")
+        if self.refusal:
+            raise ValueError(f"{self.refusal}; activation must be one of {', '.join(_options.ACTIVATION)}")
+        if self.single is None:
+            raise ValueError(f"{self.file} makes scores by {self.function}; activation must be one of {', '.join(_options.ACTIVATION)}")
+        return self.single
 
 
 @dataclass
@@ -132,19 +129,24 @@ class Folder:
     pad_token: Optional[str] = None
     defaults: FileDefaults = field(default_factory=FileDefaults)
     scoring: Scoring = Scoring()
+    split_special_tokens: bool = False
+    prompt: str = ""  # before every query
+
+
+def vocabulary_of(path: str) -> str:
+    """The vocabulary's file in a folder; of a file itself."""
+    names = ("tokenizer.json", "vocab.txt", "vocab.json") if os.path.isdir(path) else ()
+    return next((file for name in names for file in [os.path.join(path, name)] if os.path.isfile(file)), path)
 
 
 def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     """Errors: FileNotFoundError, which says what there is; ValueError for what is no JSON object."""
     folder = _options.path("folder", path)
-    file = os.path.join(folder, "tokenizer.json")
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"{folder} is no folder; from_pretrained reads a model's folder and downloads nothing")
-    pieces = next((name for name in ("vocab.txt", "vocab.json") if os.path.isfile(os.path.join(folder, name))), None)
-    lines = not os.path.isfile(file) and pieces is not None
-    if not os.path.isfile(file) and pieces is not None:
-        file = os.path.join(folder, pieces)  # read with the files beside it
-    elif not os.path.isfile(file):
+    file = vocabulary_of(folder)
+    lines = not file.endswith("tokenizer.json")
+    if file == folder:
         models = [name for name in sorted(os.listdir(folder)) if name.endswith(".model")]
         hint = f"; from_file takes its {models[0]}, with the ids of SentencePiece" if models else ""
         raise FileNotFoundError(f"{folder} has no tokenizer.json, vocab.txt or vocab.json{hint}")
@@ -155,12 +157,19 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     if not lines:
         _check_tokens(folder, config, specials, data)
     out = Folder(file, defaults=FileDefaults(data.get("truncation"), data.get("padding")))
-    out.scoring = Scoring.of(model) if model else Scoring()
+    said = _core.folder_settings(folder)
+    if said["note"]:
+        warnings.warn(said["note"], stacklevel=3)
+    out.scoring = Scoring.of(said)
+    out.split_special_tokens = said["split_special_tokens"]
+    out.prompt = said["prompts"].get(said["default_prompt_name"], "")
     kind = str(config.get("tokenizer_class") or model.get("tokenizer_class") or "").replace("Fast", "")
     kind = kind or _CLASSES.get(str(model.get("model_type")), "")
     _note_rebuilt(file, config)
     attributes = out.attributes
-    if config.get("model_max_length") is not None:
+    if said["max_length"] is not None:  # max_seq_length of sentence-transformers before model_max_length
+        attributes["model_max_length"] = said["max_length"]
+    elif config.get("model_max_length") is not None:
         attributes["model_max_length"] = int(config["model_max_length"])
     names: Optional[List[str]] = config.get("model_input_names") or _NAMES.get(kind)
     if names is not None:
@@ -265,11 +274,6 @@ class ModelSettings:
 
     @staticmethod
     def read(folder: str) -> "ModelSettings":
-        if hasattr(_core, "folder_settings"):  # the one reading of all doors
-            said: Dict[str, Any] = _core.folder_settings(folder)
-            return ModelSettings(said["activation_fn"], dict(said["prompts"]), said["default_prompt_name"], said["max_length"],
-                                 _options.SPLIT_SPECIAL_TOKENS if said["split_special_tokens"] else 0, said["refusal"])
-        config = _json(os.path.join(folder, "config.json"), missing={})
-        own = config.get("sentence_transformers")
-        function = own.get("activation_fn") if isinstance(own, dict) else None
-        return ModelSettings(str(function or config.get("sbert_ce_default_activation_function") or ""))
+        said = _core.folder_settings(folder)
+        return ModelSettings(said["activation_fn"], dict(said["prompts"]), said["default_prompt_name"], said["max_length"],
+                             _options.SPLIT_SPECIAL_TOKENS if said["split_special_tokens"] else 0, said["refusal"])

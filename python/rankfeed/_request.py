@@ -148,14 +148,15 @@ class Request:
     template: rows of an LLM reranker: the name of a preset ("qwen3-reranker"), the path of a JSON file, an object as
     rankfeed.template_preset gives it, or what Tokenizer.row_template made of one (docs/batches.md). Then truncation
     (the default, or True), max_length, the limits of query and documents, the side and the multiple of padding are those of
-    the reference, where arguments do not say otherwise. instruction: of this request, where the template has a place for it.
+    the reference, where arguments do not say otherwise. instruction: of this request, where the template has a place for it; None: the template's own. split_special_tokens None: the tokenizer's.
+    A query that is a text gets the default prompt of from_pretrained's folder before it, except in rows of a template.
     One thread at a time."""
 
     def __init__(self, tokenizer: "Tokenizer", query: Document, docs: Texts, *,
                  max_length: Optional[int] = None, truncation: Union[bool, Truncation] = "longest_first",
                  padding: Union[bool, Padding] = True, stride: int = 0, truncation_side: Optional[Side] = None,
                  padding_side: ModelSide = "model", pad_to_multiple_of: Optional[int] = None,
-                 add_special_tokens: bool = True, split_special_tokens: bool = False,
+                 add_special_tokens: bool = True, split_special_tokens: Optional[bool] = None,
                  specials_in_text: Specials = "parse", overflow: Overflow = "drop",
                  max_query_tokens: Optional[int] = None, max_tokens_per_doc: Optional[int] = None,
                  max_chunks_per_doc: Optional[int] = None, max_rows_per_batch: Optional[int] = None,
@@ -167,6 +168,12 @@ class Request:
         row = None if template is None else tokenizer.row_template(template)
         if instruction is not None and not isinstance(instruction, str):
             raise TypeError(f"instruction is {_options.words(instruction)}; it must be a str")
+        if instruction == "":
+            raise ValueError("instruction is ''; it must be None, which is the template's own, or a text")
+        if split_special_tokens is None:
+            split_special_tokens = tokenizer.split_special_tokens and specials_in_text == "parse"
+        if row is None and tokenizer._prompt:
+            query = _prompted(tokenizer._prompt, query)
         if instruction is not None and row is None:
             raise ValueError(f"instruction is {_options.words(instruction)}; it needs a template")
         arguments = (
@@ -281,6 +288,15 @@ class Request:
     def token_count(self) -> int:
         """Tokens of the query and of all documents, before anything is cut."""
         return self._core.tokens
+
+
+def _prompted(prompt: str, query: Any) -> Any:
+    """The query with the folder's prompt before it, as sentence-transformers puts it there; ids are what they are."""
+    if hasattr(query, "as_py"):
+        query = query.as_py()
+    if isinstance(query, str):
+        return prompt + query
+    return prompt.encode("utf-8") + query if isinstance(query, bytes) else query
 
 
 OPTIONS = tuple(inspect.signature(Request.__init__).parameters)[4:]  # after self, tokenizer, query, docs

@@ -14,7 +14,7 @@ import numpy as np
 from . import _core, _options, _transformers
 from ._encoding import Call, Encoding, Padded, encodings
 from ._errors import RankfeedError
-from ._folder import FileDefaults, Scoring, read_folder
+from ._folder import FileDefaults, Scoring, read_folder, vocabulary_of
 from ._options import Document, InvalidText, OffsetUnit, Padding, Pages, Parity, Side, Text, Texts, Truncation
 from ._plan import Plan, convert
 from ._request import OPTIONS, PairBatch, Request
@@ -76,6 +76,8 @@ class Tokenizer:
         self._window_types: Optional[bool] = None  # _transformers.windows_keep_types, where it was looked for
         self._defaults = FileDefaults()
         self._scoring = Scoring()
+        self.split_special_tokens = False  # whether texts spell no special tokens, where arguments do not say
+        self._prompt = ""  # before every query
         self.truncation_side: Side = truncation_side
         self._templates: Dict[str, "_core.RowTemplate"] = {}
 
@@ -104,12 +106,18 @@ class Tokenizer:
         error for its text. 0: 256 KiB.
         attributes: those of the class."""
         _options.check_names("Tokenizer.from_file", attributes, _ATTRIBUTES)
-        policy = _options.choice(_options.INVALID_TEXT, "invalid_text", invalid_text)
-        workers = _options.number("threads", threads)
-        stretch = _options.number("max_stretch_bytes", max_stretch_bytes)
         file = _options.path("path", path)
         if os.path.isdir(file):
             raise IsADirectoryError(f"{file} is a folder; from_pretrained opens a model's folder")
+        return cls._open(file, file, parity, preset, threads, pages, invalid_text, file_defaults, max_stretch_bytes, attributes)
+
+    @classmethod
+    def _open(cls, file: str, vocabulary: str, parity: Optional[Parity], preset: Optional[str], threads: int, pages: Pages,
+              invalid_text: InvalidText, file_defaults: bool, max_stretch_bytes: int, attributes: Any) -> "Tokenizer":
+        """from_file of a file, or of a model's folder whose vocabulary is that file."""
+        policy = _options.choice(_options.INVALID_TEXT, "invalid_text", invalid_text)
+        workers = _options.number("threads", threads)
+        stretch = _options.number("max_stretch_bytes", max_stretch_bytes)
         if preset is not None and not isinstance(preset, str):
             raise TypeError(f"preset is {_options.words(preset)}; it must be a str")
         model = _core.Model(file, -1 if parity is None else _core.parity_number(parity),
@@ -124,25 +132,27 @@ class Tokenizer:
                              invalid_text=invalid_text, file_defaults=file_defaults,
                              max_stretch_bytes=max_stretch_bytes))
         if _options.flag("file_defaults", file_defaults):
-            if not file.endswith(".json"):
-                raise ValueError(f"file_defaults is True; it must be False for {file}, which is no tokenizer.json")
-            self._defaults = FileDefaults.read(file)
+            if not vocabulary.endswith(".json"):
+                raise ValueError(f"file_defaults is True; it must be False for {vocabulary}, which is no tokenizer.json")
+            self._defaults = FileDefaults.read(vocabulary)
         return self
 
     @classmethod
     def from_pretrained(cls, folder: _Path, *, threads: int = 0, invalid_text: InvalidText = "reference",
                         file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
         """The tokenizer.json of a model's folder, or its vocab.txt or vocab.json as transformers reads it, with what tokenizer_config.json and special_tokens_map.json say:
-        model_max_length, sides, model_input_names, the padding token, and in config.json: labels, and what makes scores of their
-        logits (Request.put_scores). Ids are those of the file as it is written;
-        where a class of transformers 5 rebuilds it, rankfeed.hf.AutoTokenizer has that class's ids.
+        model_max_length, sides, model_input_names, split_special_tokens, the padding token, and those of sentence-transformers:
+        max_seq_length (before model_max_length), do_lower_case, the default prompt, which request and encode_pairs put before a
+        query, labels, and what makes scores of their logits (Request.put_scores). Added tokens are those that AutoTokenizer has;
+        for the rest ids are those of the file as it is written; where a class of transformers 5 has another normalizer or
+        pre-tokenizer, rankfeed.hf.AutoTokenizer has that class's ids.
 
         threads, invalid_text, file_defaults, attributes: those of from_file; attributes come before the folder's."""
         _options.check_names("Tokenizer.from_pretrained", attributes, _ATTRIBUTES)
         found = read_folder(folder)
         merged: Any = {**found.attributes, **attributes}
-        self = cls.from_file(found.vocabulary, threads=threads, invalid_text=invalid_text, file_defaults=file_defaults,
-                             **merged)
+        self = cls._open(_options.path("folder", folder), found.vocabulary, None, None, threads, "auto", invalid_text, file_defaults, 0,
+                         merged)
         if found.pad_token is not None:
             pad = self.token_to_id(found.pad_token)
             if pad is None:
@@ -151,6 +161,8 @@ class Tokenizer:
         self._pad_type_id = 0  # as in transformers, whatever the files say
         self._sided = "padding_side" in merged
         self._scoring = found.scoring
+        self.split_special_tokens = found.split_special_tokens
+        self._prompt = found.prompt
         return self
 
     @classmethod
@@ -167,7 +179,8 @@ class Tokenizer:
         arguments = dict(arguments, model_max_length=self.model_max_length,
                          model_input_names=self.model_input_names, padding_side=self.padding_side,
                          truncation_side=self.truncation_side)
-        return (_from_file, (path, arguments, (self._pad_id, self._pad_type_id, self._sided, self._scoring)))
+        return (_from_file, (path, arguments, (self._pad_id, self._pad_type_id, self._sided, self._scoring, self.split_special_tokens,
+                                               self._prompt)))
 
     # ---- facts -----------------------------------------------------------------------------
 
@@ -276,7 +289,7 @@ class Tokenizer:
             raise TypeError(f"pieces is {_options.words(pieces)}; it must be an iterable of texts")
         special = _options.flag("add_special_tokens", add_special_tokens)
         size = _options.number("window_bytes", window_bytes, least=1)
-        return self._stream(iter(pieces), int(special), size)
+        return self._stream(iter(pieces), int(special) | (_options.SPLIT_SPECIAL_TOKENS if self.split_special_tokens else 0), size)
 
     def _stream(self, pieces: Iterator[Text], flags: int, window_bytes: int) -> "Iterator[npt.NDArray[np.int32]]":
         stream = _core.Stream(self._model, flags, window_bytes)
@@ -289,6 +302,8 @@ class Tokenizer:
     def _call(self, first: Any, second: Any, add_special_tokens: bool, names: Tuple[str, str],
               offsets: Optional[OffsetUnit]) -> Call:
         options = {"no_special_tokens": int(not _options.flag("add_special_tokens", add_special_tokens))}
+        if self.split_special_tokens:
+            options["encode_flags"] = _options.SPLIT_SPECIAL_TOKENS
         options.update(_options.numbers(self._defaults.options(second is not None)))
         unit = None if offsets is None else _options.choice(_options.OFFSETS, "offsets", offsets)
         keep_types = self._defaults.truncation is not None and bool(self._windows_keep_types())
@@ -296,8 +311,9 @@ class Tokenizer:
 
     def _windows_keep_types(self) -> Optional[bool]:
         """None: what the vocabulary was made of is not there to look at."""
-        if self._window_types is None and self._source is not None and self._source[0].endswith(".json"):
-            with open(self._source[0], encoding="utf-8") as file:
+        file_name = "" if self._source is None else vocabulary_of(self._source[0])
+        if self._window_types is None and file_name.endswith(".json"):
+            with open(file_name, encoding="utf-8") as file:
                 document = json.load(file)
             if "post_processor" in document:  # else a vocab.json
                 self._window_types = _transformers.windows_keep_types(document["post_processor"])
@@ -422,7 +438,7 @@ class Tokenizer:
                  return_attention_mask: Optional[bool] = None, return_overflowing_tokens: bool = False,
                  return_special_tokens_mask: bool = False, return_offsets_mapping: bool = False,
                  return_length: bool = False, verbose: bool = True,
-                 split_special_tokens: Optional[bool] = False) -> BatchEncoding:
+                 split_special_tokens: Optional[bool] = None) -> BatchEncoding:
         """tok(queries, docs, padding=True, truncation=True, return_tensors="np"): the dictionary that
         transformers' fast tokenizer of the same file returns. return_tensors: None (lists), "np",
         "dlpack" (rankfeed.Tensor) or "pt"."""
@@ -432,7 +448,7 @@ class Tokenizer:
             raise ValueError("padding is None; it must be a bool, longest, max_length or do_not_pad")
         if stride is None:
             raise TypeError("stride is None; it must be an int")
-        split = split_special_tokens is not None and _options.flag("split_special_tokens", split_special_tokens)
+        split = self.split_special_tokens if split_special_tokens is None else _options.flag("split_special_tokens", split_special_tokens)
         single, first, second = _inputs(text, text_pair)
         padding_kind = _options.padding_name(padding)
         cut = _options.truncation_name(truncation)
@@ -480,9 +496,10 @@ _PAIR_NAMES = (*OPTIONS, "return_tensors")
 _ONE_BATCH = frozenset(("max_rows_per_batch", "max_tokens_per_batch", "max_arena_bytes"))
 
 
-def _from_file(path: str, arguments: Dict[str, Any], folder: Tuple[int, int, bool, Scoring]) -> Tokenizer:
-    self = Tokenizer.from_file(path, **arguments)
-    self._pad_id, self._pad_type_id, self._sided, self._scoring = folder
+def _from_file(path: str, arguments: Dict[str, Any], folder: Tuple[int, int, bool, Scoring, bool, str]) -> Tokenizer:
+    first = {name: arguments.pop(name) for name in ("parity", "preset", "threads", "pages", "invalid_text", "file_defaults", "max_stretch_bytes")}
+    self = Tokenizer._open(path, vocabulary_of(path), **first, attributes=arguments)
+    self._pad_id, self._pad_type_id, self._sided, self._scoring, self.split_special_tokens, self._prompt = folder
     return self
 
 

@@ -16,7 +16,7 @@
 #include <bit>
 #include <limits>
 
-#include "serve/folder/rebuilt.h"
+#include "folder/rebuilt.h"
 
 namespace rankfeed::python {
 namespace {

@@ -9,6 +9,10 @@
 
 namespace nb = nanobind;
 
+namespace rankfeed::python {
+void BindFolder(nb::module_& module);
+}
+
 NB_MODULE(_core, module) {
   module.doc() = "Extension of the rankfeed package; use `import rankfeed`.";
   module.attr("__version__") = rankfeed_version_string();
@@ -23,6 +27,7 @@ NB_MODULE(_core, module) {
   });
   rankfeed::python::BindMemory(module);
   rankfeed::python::BindModel(module);
+  rankfeed::python::BindFolder(module);
   rankfeed::python::BindStream(module);
   rankfeed::python::BindCorpus(module);
   rankfeed::python::BindRing(module);

@@ -179,7 +179,7 @@ SourceFormat DetectFormat(std::string_view source) {
 }
 
 ImageBytes Compile(std::string_view source, const std::string& name,
-                   const rankfeed_compile_options* options) {
+                   const rankfeed_compile_options* options, const FileChanges& changes) {
   if (const char* what = OtherKind(source))
     throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + what);
   const std::string preset =
@@ -189,10 +189,10 @@ ImageBytes Compile(std::string_view source, const std::string& name,
     throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
   }
   const uint32_t parity = ParityOf(format, name, options);
-  ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name)
+  ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name, changes)
                                                         : ReadSentencePiece(source, name, parity);
   ApplyPreset(preset, &spec);
-  const ConfigHash hash = HashConfig(source, parity, preset);
+  const ConfigHash hash = HashConfig(source, parity, preset + changes.Name());
   if (!AnyNormalized(spec)) return WriteImage(std::move(spec), hash, {});
   // Tokens that are looked for in normalized text are normalized themselves, by the normalizer the
   // encoder will run: that of a first image.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "builder/base/model_spec.h"
+#include "builder/files/file_changes.h"
 #include "builder/image/image_bytes.h"
 #include "rankfeed/builder.h"
 
@@ -16,8 +17,8 @@ enum class SourceFormat { kSentencePiece, kHuggingFace, kImage };
 // By content: an image by its magic, JSON by its first characters, everything else as protobuf.
 SourceFormat DetectFormat(std::string_view source);
 
-// options may be null; its struct_size has been checked. Throws BuildError, std::bad_alloc.
+// options may be null; its struct_size has been checked. changes: of a tokenizer.json. Throws BuildError, std::bad_alloc.
 ImageBytes Compile(std::string_view source, const std::string& name,
-                   const rankfeed_compile_options* options);
+                   const rankfeed_compile_options* options, const FileChanges& changes = {});
 
 }  // namespace rankfeed::builder

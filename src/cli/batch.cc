@@ -53,7 +53,7 @@ struct BatchCommand {
   VocabOptions vocab;
   SpecialsOption specials;
   DocumentOptions documents;
-  std::string query, npz;
+  std::string query, npz, prompt;  // prompt: of the folder, before the query
   bool json = false, file_defaults = false;
   uint32_t show = 10;
   uint32_t slots = 3;
@@ -408,6 +408,7 @@ void RunBatch(BatchCommand c) {
                               options.stride, options.max_length - specials));
   }
   const Documents documents(c.documents, c.vocab, vocab.model(), c.specials.flags(), row ? row->get() : nullptr);
+  if (own) c.query = c.prompt + c.query;  // a row template has its own text there
   // These may stand beside a text in the text that is tokenized.
   const size_t beside = row ? row->info().literal_bytes + c.instruction.size() + c.query.size() : 0;
   Reranker reranker(vocab.model(), options, documents, c.query, beside, c.threads,
@@ -491,7 +492,7 @@ void AddBatch(CLI::App& app) {
   command->add_option("--query", c->query, "The question")->required();
   c->documents.Add(*command);
   command->add_option("--max-length", c->options.max_length,
-                      "Tokens of a row, specials included; of a model's folder, its model_max_length")
+                      "Tokens of a row, specials included; else of a model's folder its max_seq_length or model_max_length")
       ->capture_default_str();
   choice("--truncation", c->truncation, kTruncation, "How a longer row is cut");
   choice("--truncation-side", c->truncation_side, kSide, "Which end is cut off");
@@ -539,14 +540,19 @@ void AddBatch(CLI::App& app) {
                       "Write all tensors to a NumPy .npz file: batch0.input_ids, ...; a name that "
                       "ends in .npy gets the input_ids of the only batch");
   command->callback([c, command] {
+    if (command->count("--instruction") != 0 && c->instruction.empty()) {
+      throw Failure("--instruction is empty; left out, it is the row template's own");
+    }
     const FolderConfig config = c->vocab.Config();
     const auto take = [&](const char* option, const auto& from, auto* to) {
       if (from && command->count(option) == 0) *to = *from;
     };
-    take("--max-length", config.model_max_length, &c->options.max_length);
+    take("--max-length", config.settings.max_length, &c->options.max_length);
     take("--truncation-side", config.truncation_side, &c->truncation_side);
     take("--padding-side", config.padding_side, &c->padding_side);
     c->pad_token = config.pad_token;
+    c->prompt = config.settings.prompt();
+    c->specials.Take(config);
     c->has_max_length = command->count("--max-length") != 0;
     c->has_truncation = command->count("--truncation") != 0;
     if (c->file_defaults) TakeFileDefaults(c->vocab.Defaults(), *command, c.get());

@@ -70,7 +70,9 @@ struct VocabOptions {
   void TakeFolder(const std::string& model);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
   Pages on() const;
-  Vocabulary Load() const;        // throws Failure
+  // Throws Failure. kAsWritten: of a folder its file alone, as the tokenizers library reads it.
+  enum class Reading { kAsAutoTokenizer, kAsWritten };
+  Vocabulary Load(Reading reading = Reading::kAsAutoTokenizer) const;
   // The folder's tokenizer_config.json; empty where --vocab was a file. Throws Failure.
   FolderConfig Config() const;
   // --file-defaults: truncation and padding of the tokenizer.json. Throws Failure where --vocab is something else.
@@ -85,7 +87,13 @@ struct SpecialsOption {
   std::string mode = "parse";
   bool split = false;
   void Add(CLI::App& command);
+  bool is_given() const { return given != nullptr && given->count() != 0; }  // --specials-in-text
+  // As the vocabulary's folder says, where --specials-in-text does not.
+  void Take(const FolderConfig& config) { split |= config.settings.split_special_tokens && !is_given(); }
   uint32_t flags() const;  // RANKFEED_SPECIALS_* and RANKFEED_SPLIT_SPECIAL_TOKENS
+
+ private:
+  CLI::Option* given = nullptr;
 };
 
 // Adds a number from least to most, whose default the help shows.

@@ -12,9 +12,9 @@
 
 #include "cli/cli.h"
 #include "counters/allocation.h"
+#include "folder/rebuilt.h"
 #include "rankfeed/builder.hpp"
 #include "receipt/engine.h"
-#include "serve/folder/rebuilt.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -28,7 +28,10 @@ std::string Hex(const uint8_t* bytes, size_t size) {
 // Says so where AutoTokenizer of transformers 5 gives other ids for some texts than the file just
 // compiled, as the configuration beside it shows.
 void NoteOtherIds(const std::string& source, bool preset) {
-  const std::filesystem::path path(source), folder = path.parent_path();
+  std::filesystem::path path(source);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) path /= "tokenizer.json";
+  const std::filesystem::path folder = path.parent_path();
   std::string note;
   if (path.filename() == "tokenizer.json") {
     const auto file = folder::VocabularyOf(folder.empty() ? "." : folder.string(), &note);

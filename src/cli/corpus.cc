@@ -404,7 +404,10 @@ void AddBuildAndAppend(CLI::App* corpus) {
   command->add_flag("--offsets", build->offsets,
                     "Store byte offsets of every token too: 12 bytes a token, not 4");
   build->specials.Add(*command);
-  command->callback([build] { RunBuild(*build, RANKFEED_CORPUS_CREATE); });
+  command->callback([build] {
+    build->specials.Take(build->vocab.Config());
+    RunBuild(*build, RANKFEED_CORPUS_CREATE);
+  });
 
   auto append = std::make_shared<BuildCommand>();
   command = corpus->add_subcommand("append",

@@ -271,7 +271,10 @@ void AddEncode(CLI::App& app) {
   command->add_flag("--stats", o->stats,
                     "Then print to standard error how many texts and bytes took the fast road, and "
                     "why others did not");
-  command->callback([o] { RunEncode(*o); });
+  command->callback([o] {
+    o->specials.Take(o->vocab.Config());
+    RunEncode(*o);
+  });
 }
 
 void AddDecode(CLI::App& app) {

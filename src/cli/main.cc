@@ -113,9 +113,9 @@ FileDefaults VocabOptions::Defaults() const {
   return *found;
 }
 
-Vocabulary VocabOptions::Load() const {
+Vocabulary VocabOptions::Load(Reading reading) const {
   auto loaded =
-      Vocabulary::Load(path, parity_number(), preset.empty() ? nullptr : preset.c_str(), on());
+      Vocabulary::Load(folder.empty() || reading == Reading::kAsWritten ? path : folder, parity_number(), preset.empty() ? nullptr : preset.c_str(), on());
   if (!loaded) throw Failure(loaded.error().message);
   return std::move(*loaded);
 }
@@ -131,10 +131,11 @@ int32_t VocabOptions::parity_number() const {
 }
 
 void SpecialsOption::Add(CLI::App& command) {
-  command
+  given = command
       .add_option("--specials-in-text", mode,
                   "Special tokens typed in a text, such as </s>: parse (they become the token, as "
-                  "HuggingFace does), escape (plain text), error (an error of that text)")
+                  "HuggingFace does), escape (plain text), error (an error of that text). Else as "
+                  "split_special_tokens of the vocabulary's folder says")
       ->check(CLI::IsMember({"parse", "escape", "error"}))
       ->capture_default_str();
   command.add_flag(

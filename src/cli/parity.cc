@@ -193,7 +193,7 @@ std::vector<std::string> ReferenceFiles(const ParityOptions& o, const rankfeed_m
 }
 
 void RunParity(ParityOptions o) {
-  const Vocabulary vocab = o.vocab.Load();
+  const Vocabulary vocab = o.vocab.Load(VocabOptions::Reading::kAsWritten);
   const std::vector<std::string> files = ReferenceFiles(o, Info(vocab.model()));
   if (o.special && o.against == "sentencepiece") {
     throw Failure("--special belongs to HuggingFace parity");

@@ -94,6 +94,10 @@ class Rerank {
     if (info_.note[0] != 0) std::fprintf(stderr, "rankfeed: note: %s: %s\n", c.model.c_str(), info_.note);
     times_.model = watch.ms();
     watch = {};
+    pairing_ = Take(folder::Pair(vocabulary_->model(), info_, {c.vocab.path, c.model}, c.label));
+    const folder::ModelSettings& settings = pairing_.facts.settings;
+    if (!settings.note.empty()) std::fprintf(stderr, "rankfeed: note: %s\n", settings.note.c_str());
+    query_ = std::string(settings.prompt()) + c.query;
     documents_ = std::make_unique<Documents>(c.documents, c.vocab, vocabulary_->model(), c.specials.flags());
     times_.documents = watch.ms();
     const Stopwatch request;
@@ -109,7 +113,6 @@ class Rerank {
 
   void MakeOptions() {
     const uint32_t specials = Info(vocabulary_->model()).specials_pair;
-    pairing_ = Take(folder::Pair(vocabulary_->model(), info_, {c.vocab.path, c.model}, c.label));
     const auto by = c.raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kFolder;
     score_options_ = pairing_.Score(Take(pairing_.Activation(by)));
     options_.max_length = std::min(c.max_length, info_.max_row_tokens);
@@ -131,7 +134,7 @@ class Rerank {
 
   // Sized for the request, so that nothing grows during it.
   void MakeReranker() {
-    const size_t longest = std::max({documents_->longest, c.query.size(), size_t{1}});
+    const size_t longest = std::max({documents_->longest, query_.size(), size_t{1}});
     rankfeed_rerank_limits limits{};
     limits.max_documents = static_cast<uint32_t>(documents_->texts.size());
     limits.max_text_bytes = static_cast<uint32_t>(
@@ -176,9 +179,9 @@ class Rerank {
     const HandoffStream work = Take(ring.MakeStream());
 
     rankfeed_source query{};
-    query.text = Text(c.query);
+    query.text = Text(query_);
     Error begun = Timed(&times_.fill, [&] { return reranker_->Begin(query, documents_->sources, executor()); });
-    if (begun.status == RANKFEED_E_LIMIT) begun.message = "the query: " + Why(c.query, begun.status);
+    if (begun.status == RANKFEED_E_LIMIT) begun.message = "the query: " + Why(query_, begun.status);
     CheckError(begun);
     for (;;) {
       FillingSlot slot = Take(Timed(&times_.wait, [&] { return ring.WaitAcquire(); }));
@@ -313,6 +316,7 @@ class Rerank {
   rankfeed_crossencoder_info info_{};
   std::unique_ptr<Documents> documents_;
   folder::Pairing pairing_;
+  std::string query_;  // with the folder's prompt before it
   rankfeed_score_options score_options_{};
   rankfeed_rerank_options options_ = RerankOptions();
   std::optional<Reranker> reranker_;
@@ -359,7 +363,8 @@ void AddRerank(CLI::App& app) {
   command->callback([c, command] {
     c->vocab.TakeFolder(c->model);
     const FolderConfig config = c->vocab.Config();
-    if (config.model_max_length && command->count("--max-length") == 0) c->max_length = *config.model_max_length;
+    if (config.settings.max_length && command->count("--max-length") == 0) c->max_length = *config.settings.max_length;
+    c->specials.Take(config);
     Rerank(*c).Run();
   });
 }

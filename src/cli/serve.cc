@@ -66,6 +66,7 @@ void RunServe(const ServeCommand& c) {
   options.api_key = Key(c.api_key_file, options.listener.max_head_bytes);
   options.auto_truncate = !c.no_auto_truncate;
   options.paths.encode_flags = c.specials.flags();
+  options.paths.has_specials = c.specials.is_given();
   options.paths.parity = ParityNumber(c.parity);
   options.paths.pages = PagesOf(c.pages);
   if (!c.device.on_host()) options.paths.device.backend = c.device.Backend();
@@ -158,7 +159,7 @@ void AddServe(CLI::App& app) {
   command
       ->add_option("--max-length", o.paths.max_length,
                    "Tokens of a row; the model's limit binds too. Else of a model's folder as "
-                   "vocabulary its model_max_length, or 512")
+                   "vocabulary its max_seq_length or model_max_length, or 512")
       ->check(CLI::Range(serve::kLeastRowTokens, serve::kMostRowTokens));
   AddNumber(*command, "--max-batch-tokens", o.max_batch_tokens, 8, 1 << 24, "Tokens that are scored at once");
   command->add_flag("--no-auto-truncate", c->no_auto_truncate,

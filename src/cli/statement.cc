@@ -25,7 +25,7 @@ struct StatementCommand {
 
 // The fast checks that a receipt holds: what is signed is about these files.
 void CheckSubjects(const nlohmann::ordered_json& receipt, const StatementCommand& c) {
-  const Vocabulary vocabulary = c.vocab.Load();
+  const Vocabulary vocabulary = c.vocab.Load(VocabOptions::Reading::kAsWritten);
   const rankfeed_model_info info = Info(vocabulary.model());
   std::string hash;
   for (const uint8_t byte : info.config_hash) hash += fmt::format("{:02x}", byte);

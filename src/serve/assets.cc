@@ -33,7 +33,7 @@ Result<std::string> DeviceName(const Device& device) {
 // The vocabulary's file, what its folder says of the length of rows, and notes.
 Error FindVocabulary(const AssetPaths& paths, Assets* out) {
   const std::string place = paths.vocab.empty() ? folder::FolderOf(paths.model) : paths.vocab;
-  out->vocabulary_file = place;
+  out->vocabulary_file = out->vocabulary_place = place;
   out->row_tokens = paths.max_length == 0 ? kDefaultRowTokens : paths.max_length;
   std::error_code missing;
   if (!std::filesystem::is_directory(place, missing)) return {};
@@ -42,11 +42,12 @@ Error FindVocabulary(const AssetPaths& paths, Assets* out) {
   out->vocabulary_file = std::move(*file);
   auto config = folder::ReadFolderConfig(place);
   if (!config) return config.error();
-  if (paths.max_length != 0 || !config->model_max_length) return {};
-  out->row_tokens = std::min(*config->model_max_length, kMostRowTokens);
+  if (config->settings.split_special_tokens && !paths.has_specials) out->encode_flags |= RANKFEED_SPLIT_SPECIAL_TOKENS;
+  if (paths.max_length != 0 || !config->settings.max_length) return {};
+  out->row_tokens = std::min(*config->settings.max_length, kMostRowTokens);
   if (out->row_tokens >= kLeastRowTokens) return {};
   return Error{RANKFEED_E_VOCABULARY,
-               fmt::format("{}: model_max_length is {}; rows have at least {} tokens: give --max-length",
+               fmt::format("{}: max_seq_length or model_max_length is {}; rows have at least {} tokens: give --max-length",
                            place, out->row_tokens, kLeastRowTokens)};
 }
 
@@ -60,9 +61,10 @@ uint32_t Assets::Activation(bool raw) const {
 Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint64_t generation) {
   auto out = std::make_shared<Assets>();
   out->paths = paths;
+  out->encode_flags = paths.encode_flags;
   out->generation = generation;
   if (auto error = FindVocabulary(paths, out.get())) return error;
-  auto vocabulary = Vocabulary::Load(out->vocabulary_file.c_str(), paths.parity,
+  auto vocabulary = Vocabulary::Load(out->vocabulary_place, paths.parity,
                                      paths.preset.empty() ? nullptr : paths.preset.c_str(), paths.pages);
   if (!vocabulary) return vocabulary.error();
   out->vocabulary.emplace(std::move(*vocabulary));
@@ -86,13 +88,15 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   }
   if (!paths.corpus.empty()) {
     // Checks that the store was made with this vocabulary, and special tokens in its texts taken as in those of rows.
-    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary->model(), 0, paths.encode_flags);
+    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary->model(), 0, out->encode_flags);
     if (!corpus) return corpus.error();
     out->corpus.emplace(std::move(*corpus));
   }
   auto pairing = folder::Pair(out->vocabulary->model(), out->model_info, {out->vocabulary_file, paths.model}, paths.label);
   if (!pairing) return pairing.error();
   out->pairing = std::move(*pairing);
+  const std::string& note = out->pairing.facts.settings.note;
+  if (!note.empty()) out->note += (out->note.empty() ? "" : "; ") + note;
   out->row_tokens = std::min(out->row_tokens, out->model_info.max_row_tokens);
   return std::shared_ptr<const Assets>(std::move(out));
 }

@@ -33,7 +33,8 @@ struct AssetPaths {
   std::string preset, label;  // empty: none; see folder::Pair
   int32_t parity = RANKFEED_PARITY_AUTO;
   uint32_t max_length = 0;    // tokens of a row; 0: as the vocabulary's folder says, or 512
-  uint32_t encode_flags = 0;  // RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS of rows and of the corpus
+  uint32_t encode_flags = 0;  // RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS
+  bool has_specials = false;  // the operator chose encode_flags; else the vocabulary's folder may split special tokens
   Pages pages = Pages::kAuto;  // that the vocabulary lies on
   Device device;
 };
@@ -47,9 +48,10 @@ struct Assets {
   rankfeed_crossencoder_info model_info{};
   std::string device_name;  // as its runtime calls it; empty: the host
   rankfeed_model_info vocabulary_info{};
-  std::string vocabulary_file;  // what paths.vocab led to
+  std::string vocabulary_place, vocabulary_file;  // what paths.vocab led to: a file twice, or a folder and the file in it
   folder::Pairing pairing;
-  uint32_t row_tokens = 0;  // most that a row has
+  uint32_t row_tokens = 0;    // most that a row has
+  uint32_t encode_flags = 0;  // of rows, of the corpus, and of /tokenize whether special tokens are split
   std::string note;         // for the operator; empty: nothing
 
   // RANKFEED_SCORE_* of answers.

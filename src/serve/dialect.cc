@@ -147,6 +147,29 @@ void ParseTei(const Json& body, const Options& options, RerankCall* call) {
   r.policy.left = Left(body, "truncation_direction");
 }
 
+// Fields of published dialects that would change scores and are not honoured: each is refused in every dialect, since a
+// client sends what its own server reads. Those that ask for what is done anyway are looked at one by one below.
+struct Refused {
+  const char* name;
+  const char* of;  // the servers that read it
+};
+constexpr Refused kRefused[] = {{"instruct", "SGLang"},
+                                {"instruction", "vLLM"},
+                                {"chat_template", "vLLM"},
+                                {"chat_template_kwargs", "vLLM"},
+                                {"score_template", "vLLM"},
+                                {"mm_processor_kwargs", "vLLM"},
+                                {"overlap_tokens", "Jina"}};
+
+void ParseAllFields(const Json& body, Ranking* r) {
+  for (const Refused& field : kRefused) {
+    if (Find(body, field.name) != nullptr)
+      Invalid(fmt::format("`{}`, a field of {}, is not a field that this service honours", field.name, field.of));
+  }
+  if (const Json* const prompt = Find(body, "prompt")) r->prompt = String(*prompt, "prompt");
+  if (const Json* const name = Find(body, "prompt_name")) r->prompt_name = String(*name, "prompt_name");
+}
+
 // Fields of Jina, vLLM and others that would change scores: those that cannot be honoured are
 // refused, unless they have the value that is done anyway.
 void ParseRowFields(const Json& body, Ranking* r) {
@@ -159,11 +182,6 @@ void ParseRowFields(const Json& body, Ranking* r) {
     r->raw_scores |= !Flag(body, name, true);
   if (!Flag(body, "add_special_tokens", true)) Invalid("`add_special_tokens` can only be true");
   if (Flag(body, "return_embeddings", false)) Invalid("`return_embeddings` can only be false");
-  for (const char* name : {"instruction", "chat_template", "chat_template_kwargs", "score_template",
-                           "mm_processor_kwargs", "overlap_tokens"}) {
-    if (Find(body, name) != nullptr)
-      Invalid(fmt::format("`{}` is not a field that this service honours", name));
-  }
 }
 
 void ParseDocuments(const Json& body, const Options& options, RerankCall* call) {
@@ -255,6 +273,7 @@ void ParseRerank(std::string_view path, Json body, const Options& options, Reran
   if (path == "/rerank" && !tei)
     call->dialect = b.contains("raw_scores") ? Dialect::kInfinity : Dialect::kJina;
   call->ranking.query = RequiredString(b, "query");
+  ParseAllFields(b, &call->ranking);
   const Json* const model = Find(b, "model");
   call->model = model == nullptr ? options.model_name : String(*model, "model");
   if (tei) {
@@ -293,7 +312,7 @@ std::string RerankAnswer(const RerankCall& call, std::string_view id) {
 TokenizeCall ParseTokenize(const Json& body, const Options& options) {
   TokenizeCall out;
   out.add_special_tokens = Flag(body, "add_special_tokens", true);
-  if (Find(body, "prompt_name") != nullptr) Invalid("`prompt_name`: this model has no prompts");
+  if (const Json* const name = Find(body, "prompt_name")) out.prompt_name = String(*name, "prompt_name");
   const Json* const inputs = Find(body, "inputs");
   if (inputs != nullptr && inputs->is_string()) {
     out.inputs.push_back(inputs->get<std::string>());

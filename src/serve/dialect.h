@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,7 @@ std::string RerankAnswer(const RerankCall& call, std::string_view id);
 struct TokenizeCall {
   std::vector<std::string> inputs;
   bool add_special_tokens = true;
+  std::optional<std::string> prompt_name;  // of the model's folder; unset: no prompt
 };
 TokenizeCall ParseTokenize(const Json& body, const Options& options);  // throws Problem
 std::string TokenizeAnswer(const std::vector<std::vector<Token>>& tokens);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "receipt/stretch_error.h"
+#include "serve/problem.h"
 
 namespace rankfeed::serve {
 namespace {
@@ -62,6 +63,15 @@ Error Scorer::Sources(const Ranking& ranking, std::vector<rankfeed_source>* out)
   return {};
 }
 
+Result<std::string> Scorer::Prompt(const std::string& name) const {
+  const folder::ModelSettings& settings = assets_->pairing.facts.settings;
+  if (const folder::Prompt* const found = settings.FindPrompt(name)) return found->text;
+  std::string names;
+  for (const folder::Prompt& prompt : settings.prompts) names += (names.empty() ? "" : ", ") + prompt.name;
+  return Error{RANKFEED_E_NOT_FOUND, fmt::format("`prompt_name` is {}; the model has {}", Quoted(name),
+                                                 names.empty() ? "no prompts" : "the prompts " + names)};
+}
+
 Error Scorer::Rank(Ranking* io) {
   io->generation = assets_->generation;
   if (Clock::now() >= io->deadline) return Late("the request waited too long");
@@ -76,7 +86,16 @@ Error Scorer::Rank(Ranking* io) {
   std::vector<rankfeed_source> sources;
   if (auto error = Sources(*io, &sources)) return error;
   rankfeed_source query{};
-  query.text = Text(io->query);
+  std::string text(assets_->pairing.facts.settings.prompt());
+  if (io->prompt) {
+    text = *io->prompt;
+  } else if (io->prompt_name) {
+    auto named = Prompt(*io->prompt_name);
+    if (!named) return named.error();
+    text = std::move(*named);
+  }
+  text += io->query;
+  query.text = Text(text);
   rankfeed_control control{};
   control.struct_size = sizeof(control);
   control.cancel = cancel_;
@@ -204,7 +223,7 @@ Error Scorer::OpenLane() {
 // How large batches are, whatever the policy; on a device they fit into a slot.
 rankfeed_rerank_options Scorer::BatchOptions() const {
   rankfeed_rerank_options o = RerankOptions();
-  o.encode_flags = options_.paths.encode_flags;
+  o.encode_flags = assets_->encode_flags;
   o.layout = RANKFEED_PACKED;
   assets_->pairing.SetTypes(&o);
   o.max_length = assets_->row_tokens;
@@ -296,7 +315,8 @@ Error Scorer::Tokenize(const std::string& text, bool add_special_tokens, std::ve
   if (auto error = Room(text.size())) return error;
   rankfeed_encode_options options{};
   options.struct_size = sizeof(options);
-  options.flags = add_special_tokens ? RANKFEED_ADD_SPECIAL_TOKENS : 0;
+  options.flags = (add_special_tokens ? uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} : 0u) |
+                  (assets_->encode_flags & RANKFEED_SPLIT_SPECIAL_TOKENS);
   Encoding encoding;
   if (auto error = encoder_->Encode(text, options, &encoding)) {
     if (error.status == RANKFEED_E_LIMIT) error.message = "the text " + TooLong({text.data(), text.size()});

@@ -38,6 +38,7 @@ struct Ranking {
   RowPolicy policy;
   uint32_t top_n = 0;
   bool raw_scores = false;
+  std::optional<std::string> prompt, prompt_name;  // before the query; unset: the folder's default prompt
   Clock::time_point deadline;
   // out
   std::vector<rankfeed_ranked> ranked;
@@ -64,6 +65,8 @@ class Scorer {
   const Assets& assets() const { return *assets_; }
 
   Error Rank(Ranking* io);
+  // The text of the prompt of that name. NOT_FOUND, which names those there are.
+  Result<std::string> Prompt(const std::string& name) const;
   Error Tokenize(const std::string& text, bool add_special_tokens, std::vector<Token>* out);
   Error Decode(const std::vector<int32_t>& ids, bool skip_special_tokens, std::string* out);
 

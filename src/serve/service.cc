@@ -252,7 +252,7 @@ Response Service::Info() const {
       {"ids_parity", parity == nullptr ? "" : parity},
       {"activation",
        {{"service", folder::ActivationName(assets->Activation(false))},
-        {"folder", by_folder ? folder::ActivationName(*by_folder) : assets->pairing.facts.activation.c_str()}}},
+        {"folder", by_folder ? folder::ActivationName(*by_folder) : assets->pairing.facts.settings.activation.c_str()}}},
       {"device",
        {{"backend", model.backend},
         {"name", assets->device_name},
@@ -322,9 +322,15 @@ Response Service::Compute(const Request& request, Clock::time_point taken, Score
     if (rerank) return Rerank(request, std::move(body), taken, scorer);
     if (request.path == "/tokenize") {
       const TokenizeCall call = ParseTokenize(body, o);
+      std::string prompt;
+      if (call.prompt_name) {
+        auto named = scorer->Prompt(*call.prompt_name);
+        if (!named) throw ProblemOf(named.error());
+        prompt = std::move(*named);
+      }
       std::vector<std::vector<Token>> tokens(call.inputs.size());
       for (size_t i = 0; i < tokens.size(); ++i) {
-        if (auto error = scorer->Tokenize(call.inputs[i], call.add_special_tokens, &tokens[i]))
+        if (auto error = scorer->Tokenize(prompt + call.inputs[i], call.add_special_tokens, &tokens[i]))
           throw ProblemOf(error);
         if (Clock::now() >= request.deadline) throw Problem{Kind::kDeadline, "the deadline passed"};
       }

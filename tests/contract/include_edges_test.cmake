@@ -1,11 +1,11 @@
 # cmake -DSOURCE_DIR=... -P include_edges_test.cmake
 #
 # A file may include only files of its own module or of a module before it in this list. platform/files/, builder/ with its
-# rooms, capi/folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
+# rooms, folder/, capi/folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
 set(order base platform trie image unicode normalize split models reference fast fast/words encode
     rerank/templates rerank corpus capi parallel counters platform/files
     builder/base builder/trie builder/image builder/unicode builder/split builder/normalize builder/files builder/fast
-    builder/models builder capi/folders corpus_builder receipt audit serve cli)
+    builder/models builder folder capi/folders corpus_builder receipt audit serve cli)
 # Of models/ the fast road includes the page that says what the engines ask of a kind of model. The one exception is the
 # file that fills the tables of loops of all rooms, for each instruction set: it has to declare those loops. Kinds of
 # models do not include each other, in builder/models as in models.
@@ -61,7 +61,7 @@ foreach(source IN LISTS sources)
     math(EXPR edges "${edges} + 1")
     if(include MATCHES "^rankfeed/(.*)$")
       set(header "${CMAKE_MATCH_1}")
-      if(header MATCHES "^(builder|corpus_manifest|corpus_writer)\\.h$" AND NOT module MATCHES "^(builder(/[a-z]+)?|capi/folders|corpus_builder|counters|receipt|audit|serve|cli)$")
+      if(header MATCHES "^(builder|corpus_manifest|corpus_writer)\\.h$" AND NOT module MATCHES "^(builder(/[a-z]+)?|folder|capi/folders|corpus_builder|counters|receipt|audit|serve|cli)$")
         string(APPEND problems "\n  src/${source} includes the builder's ${include}")
       elseif(header MATCHES "^(handoff|crossencoder)\\.h(pp)?$" AND NOT module MATCHES "^(receipt|audit|serve|cli)$")
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
@@ -95,7 +95,7 @@ foreach(source IN LISTS sources)
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
       endif()
     elseif(include MATCHES "^<(string|vector|map|set|unordered_map|unordered_set|memory|functional|iostream|ostream|istream|fstream|sstream|cstdio|stdio.h|mutex|thread|deque|list|regex|exception|stdexcept|locale|future|any)>$"
-           AND NOT module MATCHES "^(parallel|platform/files|builder(/[a-z]+)?|capi/folders|corpus_builder|counters|receipt|audit|serve|cli)$")
+           AND NOT module MATCHES "^(parallel|platform/files|builder(/[a-z]+)?|folder|capi/folders|corpus_builder|counters|receipt|audit|serve|cli)$")
       string(APPEND problems "\n  src/${source} includes ${include}: the runtime allocates nothing")
     endif()
   endforeach()

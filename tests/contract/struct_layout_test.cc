@@ -67,6 +67,30 @@ TEST(StructLayout, Template) {
   EXPECT_FIELD(rankfeed_template_info, hash, 104);
 }
 
+TEST(StructLayout, Folder) {
+  if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
+  EXPECT_EQ(sizeof(rankfeed_folder_info), 104u);
+  EXPECT_FIELD(rankfeed_folder_info, has_config, 4);
+  EXPECT_FIELD(rankfeed_folder_info, label_count, 8);
+  EXPECT_FIELD(rankfeed_folder_info, multi_label, 12);
+  EXPECT_FIELD(rankfeed_folder_info, activation, 16);
+  EXPECT_FIELD(rankfeed_folder_info, max_length, 20);
+  EXPECT_FIELD(rankfeed_folder_info, lower_case, 24);
+  EXPECT_FIELD(rankfeed_folder_info, split_special_tokens, 28);
+  EXPECT_FIELD(rankfeed_folder_info, prompt_count, 32);
+  EXPECT_FIELD(rankfeed_folder_info, default_prompt, 36);
+  EXPECT_FIELD(rankfeed_folder_info, activation_fn, 40);
+  EXPECT_FIELD(rankfeed_folder_info, activation_file, 56);
+  EXPECT_FIELD(rankfeed_folder_info, refusal, 72);
+  EXPECT_FIELD(rankfeed_folder_info, note, 88);
+  EXPECT_EQ(sizeof(rankfeed_folder_key), 40u);
+  EXPECT_FIELD(rankfeed_folder_key, rule, 4);
+  EXPECT_FIELD(rankfeed_folder_key, file, 8);
+  EXPECT_FIELD(rankfeed_folder_key, key, 16);
+  EXPECT_FIELD(rankfeed_folder_key, note, 24);
+  EXPECT_FIELD(rankfeed_folder_key, taken, 32);
+}
+
 TEST(StructLayout, Status) {
   EXPECT_EQ(sizeof(rankfeed_error_detail), 24u);
   EXPECT_FIELD(rankfeed_error_detail, struct_size, 0);

@@ -37,11 +37,16 @@ PROGRAM = os.environ.get("RANKFEED_PROGRAM", "rankfeed")
 QUERY = "What is a panda?"
 DOCS = ["A panda is a bear.", "It eats bamboo, all day long.", "", "bamboo " * 90, "Die Hauptstadt: Berlin", "panda</s>bear", "bear " * 400]
 WITHIN = 2e-5  # of sentence-transformers' scores
+# What sentence-transformers 6 writes beside a cross-encoder.
+BESIDE = {"modules": [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer", "kwargs": []}],
+          "config_sentence_transformers": {"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.linear.Identity",
+                                           "prompts": {"query": "query: ", "other": "Find: "}, "default_prompt_name": "query"},
+          "sentence_bert_config": {"max_seq_length": 24, "do_lower_case": True}}
 
 
 def folder_of(parent, **options):
     """A cross-encoder of random weights with the default vocabulary, and what stands beside them."""
-    beside = {name: options.pop(name) for name in ("config_sentence_transformers", "sentence_bert_config") if name in options}
+    beside = {name: options.pop(name) for name in BESIDE if name in options}
     folder = tempfile.mkdtemp(dir=parent)
     with open(support.hf_file("roberta"), "rb") as file:
         tokenizer = file.read()
@@ -136,6 +141,27 @@ class CrossEncoder(Case):
             model.predict([(QUERY, DOCS[0])], prompt_name="passage")
         with self.assertRaisesRegex(ValueError, "default_prompt_name"):
             rankfeed.CrossEncoder(self.folder, default_prompt_name="query")
+
+    def test_files_of_sentence_transformers(self):
+        """Activation, prompt (once), length and case, as the command line takes them; arguments come first."""
+        folder = folder_of(self.parent, **BESIDE)
+        plain = rankfeed.CrossEncoder(self.folder, max_length=24, activation_fn="Identity")
+        pairs = [(QUERY, text) for text in DOCS]
+        for model, prompt in ((rankfeed.CrossEncoder(folder), "query: "), (rankfeed.CrossEncoder(folder, default_prompt_name="other"), "find: "),
+                              (pickle.loads(pickle.dumps(rankfeed.CrossEncoder(folder))), "query: ")):
+            self.assertEqual(model.max_seq_length, 24)
+            want = plain.predict([((prompt + QUERY).lower(), text.lower()) for text in DOCS])
+            self.assertEqual(model.predict(pairs).tolist(), want.tolist())
+        model = rankfeed.CrossEncoder(folder)
+        path = os.path.join(self.parent, "docs.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(DOCS))
+        done = subprocess.run([PROGRAM, "rerank", "--model", folder, "--query", QUERY, "--docs", path, "--json"], capture_output=True, text=True, check=True)
+        self.assertEqual([(place["corpus_id"], np.float32(place["score"])) for place in model.rank(QUERY, DOCS)],
+                         [(place["index"], np.float32(place["score"])) for place in json.loads(done.stdout)["results"]])
+        longer = rankfeed.CrossEncoder(folder, max_length=40, activation_fn="Sigmoid")
+        self.assertEqual(longer.max_seq_length, 40)
+        self.assertNotEqual(longer.predict(pairs).tolist(), model.predict(pairs).tolist())
 
     def test_attributes(self):
         model = rankfeed.CrossEncoder(self.folder)
@@ -318,7 +344,7 @@ class SentenceTransformers(Case):
         pairs = [[QUERY, text] for text in DOCS] + [["bear", text] for text in DOCS]
         folders = [self.folder, folder_of(self.parent, labels=("a", "b", "c")),
                    folder_of(self.parent, sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity", "version": "5.0"}),
-                   folder_of(self.parent, sbert_ce_default_activation_function="torch.nn.modules.linear.Identity")]
+                   folder_of(self.parent, **BESIDE), folder_of(self.parent, sbert_ce_default_activation_function="torch.nn.modules.linear.Identity")]
         for folder in folders:
             ours, theirs = self.both(folder)
             for arguments in ({}, {"batch_size": 3}, {"activation_fn": torch.nn.Identity()}, {"activation_fn": torch.nn.Sigmoid()}, {"activation_fn": torch.nn.Softmax(-1)},

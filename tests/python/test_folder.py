@@ -129,6 +129,11 @@ class FromPretrained(Case):
         self.assertEqual(batch["attention_mask"][0].tolist(), sorted(batch["attention_mask"][0].tolist()))
         self.assertEqual(mine.encode_pairs("a", ["abc " * 30], max_length=7)["input_ids"].shape, (1, 7))
         self.assertEqual(rankfeed.Tokenizer.from_pretrained(self.folder(), model_max_length=9).model_max_length, 9)
+        folder = self.folder(pad_token="</s>")
+        theirs = transformers.AutoTokenizer.from_pretrained(folder)(["a", "a"], ["b", "abc"], padding=True, return_tensors="np")["input_ids"]
+        self.assertEqual(theirs[0, -1], 2)
+        self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder).encode_pairs("a", ["b", "abc"])["input_ids"].tolist(), theirs.tolist())
+        self.data["padding"] = PADDING
         other = rankfeed.Tokenizer.from_pretrained(self.folder(pad_token="</s>"))
         with self.assertRaisesRegex(ValueError, "the folder's pad_token has id 2, the vocabulary's 1"):
             other.encode_pairs("a", ["b"])
@@ -282,6 +287,56 @@ class Scores(Case):
         with self.assertRaisesRegex(ValueError, "config.json makes scores by .*Tanh; activation must be one of raw, sigmoid, softmax"):
             self.scores(other, self.ONE)
         self.near(self.scores(other, self.ONE, activation="sigmoid"), shares)
+
+
+class Keys(Case):
+    """Keys that change rows or scores: as AutoTokenizer of the folder, or as CrossEncoder of sentence-transformers 6.2."""
+
+    def own(self, folder, name, data):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(data, file)
+
+    def test_split_special_tokens(self):
+        text = "a</s> b <mask> c"
+        for split in (True, False):
+            folder = self.folder(split_special_tokens=split)
+            mine, theirs = rankfeed.Tokenizer.from_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
+            want = theirs(text)["input_ids"]
+            for tokenizer in (mine, pickle.loads(pickle.dumps(mine))):
+                self.assertEqual(tokenizer.split_special_tokens, split)
+                self.assertEqual(tokenizer.encode(text).ids, want)
+                self.assertEqual(tokenizer(text)["input_ids"], want)
+                self.assertEqual(tokenizer.encode_pairs("x", [text])["input_ids"][0].tolist(), theirs("x", text)["input_ids"])
+            other = theirs(text, split_special_tokens=not split)["input_ids"]
+            self.assertNotEqual(other, want)
+            self.assertEqual(mine(text, split_special_tokens=not split)["input_ids"], other)
+
+    def test_sentence_transformers(self):
+        folder = self.folder(model_max_length=20)
+        self.own(folder, "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer", "path": ""}])
+        self.own(folder, "config_sentence_transformers.json", {"model_type": "CrossEncoder", "prompts": {"q": "ab "}, "default_prompt_name": "q"})
+        self.own(folder, "sentence_bert_config.json", {"max_seq_length": 12})
+        mine = rankfeed.Tokenizer.from_pretrained(folder)
+        plain = rankfeed.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+        docs = ["c", "abc " * 30]
+        for tokenizer in (mine, pickle.loads(pickle.dumps(mine))):
+            self.assertEqual(tokenizer.model_max_length, 12)
+            for query in ("x", b"x"):
+                self.assertEqual(tokenizer.encode_pairs(query, docs)["input_ids"].tolist(),
+                                 plain.encode_pairs("ab x", docs, max_length=12)["input_ids"].tolist())
+        self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder, model_max_length=9).model_max_length, 9)
+        self.own(folder, "sentence_bert_config.json", {"do_lower_case": True})
+        self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder).encode("ABC Abc").ids, plain.encode("abc abc").ids)
+
+    def test_instruction(self):
+        tokenizer = rankfeed.Tokenizer.from_pretrained(self.folder())
+        with self.assertRaisesRegex(ValueError, "instruction is ''; it must be None, which is the template's own, or a text"):
+            tokenizer.encode_pairs("a", ["b"], instruction="")
+
+    def test_list(self):
+        keys = rankfeed._core.folder_keys()
+        self.assertIn(("sentence_bert_config.json", "max_seq_length", "obeyed", "tokens of a row", None), keys)
+        self.assertEqual({rule for _, _, rule, _, _ in keys}, {"obeyed", "harmless", "refused"})
 
 
 class FileDefaults(Case):

@@ -395,6 +395,19 @@ void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* ste
   if (value) AppendNormalizer(*value, &count, steps, charsmap);
 }
 
+void AppendLowercase(const std::optional<Json>& normalizer, std::vector<StepSpec>* steps) {
+  bool has = false;
+  if (normalizer) {
+    const std::string type = TypeOf(*normalizer);
+    if (type == "Sequence") {
+      normalizer->At("normalizers").Each([&](const Json& item) { has |= TypeOf(item) == "Lowercase"; });
+    } else {  // before a BertNormalizer that lowercases, another changes no text
+      has = type == "Lowercase" || (type == "BertNormalizer" && normalizer->At("lowercase").Bool());
+    }
+  }
+  if (!has) steps->push_back(Step(Op::kLowercase));
+}
+
 void ReadPreTokenizer(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
   size_t count = 0;
   if (value) AppendPreTokenizer(*value, &count, steps);

@@ -17,6 +17,9 @@ namespace rankfeed::builder {
 // Appends to steps; value may be absent (null). charsmap receives the decoded blob of Precompiled.
 void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* steps,
                     std::string* charsmap);
+// Appends Lowercase where Transformer of sentence-transformers 6.2 puts one in front of the normalizer for do_lower_case: it is
+// none itself, nor a list that holds one.
+void AppendLowercase(const std::optional<Json>& normalizer, std::vector<StepSpec>* steps);
 void ReadPreTokenizer(const std::optional<Json>& value, std::vector<StepSpec>* steps);
 void ReadDecoder(const std::optional<Json>& value, std::vector<StepSpec>* steps);
 

@@ -109,10 +109,14 @@ size_t Json::ArraySize() const {
   return Array().size();
 }
 
-bool Json::IsZero() const {
+double Json::Number() const {
   double number;
   if (element_.get(number) != simdjson::SUCCESS) Fail(RANKFEED_E_PARSE, "must be a number");
-  return number == 0;
+  return number;
+}
+
+std::string Json::Minified() const {
+  return simdjson::minify(element_);
 }
 
 std::string Json::String() const {

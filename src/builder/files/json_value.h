@@ -60,11 +60,13 @@ class Json {
   bool Bool() const;
   uint32_t U32() const;      // LIMIT-checked
   uint64_t U64() const;
-  bool IsZero() const;  // a number that is 0
+  double Number() const;
+  bool IsZero() const { return Number() == 0; }
   std::string Char() const;  // a string of exactly one code point
 
   bool BoolOr(const char* key, bool otherwise) const;  // absent or null: otherwise
 
+  std::string Minified() const;  // the value as JSON without white space
   std::string path() const;
   // "<source>: byte N: <path> <why>"
   [[noreturn]] void Fail(rankfeed_status status, const std::string& why) const;

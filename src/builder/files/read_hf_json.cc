@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <tuple>
 #include <unordered_map>
 
 #include "builder/base/code_points.h"
@@ -26,8 +27,8 @@ constexpr uint32_t kMaxPieces = trie::kNoValue - 1;
 
 class Reader {
  public:
-  Reader(std::string_view bytes, const std::string& name)
-      : source_{name, simdjson::padded_string(bytes)} {
+  Reader(std::string_view bytes, const std::string& name, const FileChanges& changes)
+      : source_{name, simdjson::padded_string(bytes)}, changes_(changes) {
     // simdjson leaves the string empty when it gets no memory.
     if (source_.text.size() != bytes.size()) throw std::bad_alloc();
   }
@@ -53,6 +54,7 @@ class Reader {
     } else {
       Unigram(model);
     }
+    if (changes_.lower_case) AppendLowercase(root.Find("normalizer"), &spec_.normalizer);
     ReadNormalizer(root.Find("normalizer"), &spec_.normalizer, &spec_.charsmap);
     ReadPreTokenizer(root.Find("pre_tokenizer"), &spec_.pre_tokenizer);
     if (spec_.bpe()) {
@@ -65,6 +67,8 @@ class Reader {
     PostProcessor(root.Find("post_processor"));
     if (const auto truncation = root.Find("truncation")) Truncation(*truncation);
     if (const auto padding = root.Find("padding")) Padding(*padding);
+    if (spec_.pad_id == image::kNoId && !changes_.pad_token.empty()) spec_.pad_id = IdOf(changes_.pad_token);
+    CheckEnds();
     return std::move(spec_);
   }
 
@@ -283,6 +287,7 @@ class Reader {
       flag("normalized", image::kNormalized);
       flag("special", image::kSpecial);
       if (token.content.empty()) return;  // ignored there too
+      if (changes_.kept && !changes_.kept->contains(token.content)) return;
       if (const auto [it, inserted] = flags_of.emplace(token.content, token.flags); !inserted) {
         if (it->second == token.flags) return;
         item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
@@ -296,6 +301,31 @@ class Reader {
       spec_.added_tokens[place->second] = std::move(token);
     });
     spec_.id_count = std::max(spec_.id_count, next);
+  }
+
+  // Returns the id of an added token or of a piece; kNoId where there is none of that text.
+  uint32_t IdOf(const std::string& text) const {
+    for (const AddedTokenSpec& token : spec_.added_tokens) {
+      if (token.content == text) return token.id;
+    }
+    const auto known = piece_ids_.find(text);
+    return known == piece_ids_.end() ? image::kNoId : known->second;
+  }
+
+  // A class that rebuilds the file puts its own tokens around rows.
+  void CheckEnds() const {
+    const auto& pair = spec_.template_pair;
+    if (pair.empty() || pair.front().kind != TemplateKind::kSpecial || pair.back().kind != TemplateKind::kSpecial) return;
+    for (const auto& [name, token, id] : {std::tuple("cls_token", &changes_.cls_token, pair.front().id),
+                                          std::tuple("sep_token", &changes_.sep_token, pair.back().id)}) {
+      const uint32_t own = token->empty() ? id : IdOf(*token);
+      if (own == id || own == image::kNoId) continue;  // a token that is not there is refused where it is named
+      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                       source_.name + ": the files beside it name " + *token + " as " + name + ", and " + changes_.class_name +
+                           " of transformers puts it around rows, where the post_processor has the id " + std::to_string(id) +
+                           ". AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) writes a tokenizer.json as transformers "
+                           "has it; the file by itself goes without");
+    }
   }
 
   uint32_t TemplateId(const Json& value) {
@@ -490,6 +520,7 @@ class Reader {
   }
 
   JsonSource source_;
+  const FileChanges& changes_;
   simdjson::dom::parser parser_;
   ModelSpec spec_;
   std::unordered_map<std::string_view, uint32_t> piece_ids_;  // into spec_.pieces
@@ -499,8 +530,8 @@ class Reader {
 
 }  // namespace
 
-ModelSpec ReadHuggingFace(std::string_view bytes, const std::string& source_name) {
-  return Reader(bytes, source_name).Run();
+ModelSpec ReadHuggingFace(std::string_view bytes, const std::string& source_name, const FileChanges& changes) {
+  return Reader(bytes, source_name, changes).Run();
 }
 
 }  // namespace rankfeed::builder

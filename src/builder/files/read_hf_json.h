@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "builder/base/model_spec.h"
+#include "builder/files/file_changes.h"
 
 namespace rankfeed::builder {
 
@@ -13,6 +14,6 @@ namespace rankfeed::builder {
 // the file is executed as written. Two parses: a complete one, which also validates the document,
 // and a lazy one over model.vocab for the digits of each score. Throws BuildError(PARSE,
 // UNSUPPORTED, LIMIT). O(size) time and memory.
-ModelSpec ReadHuggingFace(std::string_view bytes, const std::string& source_name);
+ModelSpec ReadHuggingFace(std::string_view bytes, const std::string& source_name, const FileChanges& changes = {});
 
 }  // namespace rankfeed::builder

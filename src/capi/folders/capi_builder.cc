@@ -14,6 +14,8 @@
 #include "base/aligned_memory.h"
 #include "builder/compile.h"
 #include "builder/files/row_template_json.h"
+#include "capi/folders/changes.h"
+#include "capi/folders/guard.h"
 #include "capi/folders/tokenizer_json.h"
 #include "image/model.h"
 #include "platform/files/file_calls.h"
@@ -37,6 +39,8 @@ struct rankfeed_loaded {
 namespace {
 
 using rankfeed::builder::SourceFormat;
+using rankfeed::folders::CheckNotNull;
+using rankfeed::folders::Guard;
 using rankfeed::files::FileInfo;
 using rankfeed::files::OpenAs;
 using rankfeed::files::ReadAs;
@@ -102,18 +106,20 @@ bool IsImage(std::string_view bytes) {
 // its file, with those beside it; of any list of pieces by a preset.
 class Source {
  public:
-  // path: of the file, or a name where read is false, which reads nothing beside it.
-  Source(std::string_view bytes, const std::string& path, bool read,
-         const rankfeed_compile_options* options)
+  // kName: path is a name, and nothing beside it is read. kFile: of lists of pieces the files beside them. kFolder: path is
+  // that of a folder's vocabulary, whose files change it.
+  enum class Path { kName, kFile, kFolder };
+  Source(std::string_view bytes, const std::string& path, Path kind, const rankfeed_compile_options* options)
       : bytes_(bytes), name_(path), folder_(path.substr(0, path.find_last_of("/\\") + 1)) {
-    const std::string file = read ? path.substr(folder_.size()) : "";
+    const std::string file = kind != Path::kName ? path.substr(folder_.size()) : "";
+    if (kind == Path::kFolder) changes_ = rankfeed::folders::ChangesOf(path);
     const std::string_view preset =
         options != nullptr && options->preset != nullptr ? options->preset : "";
     const bool json = rankfeed::builder::DetectFormat(bytes) == SourceFormat::kHuggingFace;
     if (file == "vocab.json") {
-      made_ = rankfeed::folders::TokenizerJsonOfMerges(bytes, MergesOf(path), path, Beside());
+      made_ = rankfeed::folders::TokenizerJsonOfMerges(bytes, MergesOf(path), path, rankfeed::folders::FilesBeside::Of(folder_));
     } else if (file == "vocab.txt" && preset.empty()) {
-      made_ = rankfeed::folders::TokenizerJsonOf(bytes, path, Beside(), preset);
+      made_ = rankfeed::folders::TokenizerJsonOf(bytes, path, rankfeed::folders::FilesBeside::Of(folder_), preset);
     } else if (!json && rankfeed::folders::IsWordPiecePreset(preset)) {
       made_ = rankfeed::folders::TokenizerJsonOf(bytes, path, {}, preset);
     } else if (!json && !IsImage(bytes) && rankfeed::folders::LooksLikeVocabTxt(bytes)) {
@@ -129,7 +135,7 @@ class Source {
 
   ImageBytes Compile(const rankfeed_compile_options* options) const {
     try {
-      return rankfeed::builder::Compile(bytes_, name_, options);
+      return rankfeed::builder::Compile(bytes_, name_, options, changes_);
     } catch (const BuildError& error) {
       // A place in a text that was made here is none in a file.
       const std::string place = name_ + ": byte " + std::to_string(error.byte_offset) + ": ", message = error.what();
@@ -139,15 +145,6 @@ class Source {
   }
 
  private:
-  std::string ReadBeside(const char* name) const {
-    FileInfo info;
-    const std::string file = folder_ + name;
-    return rankfeed::files::InfoOf(file.c_str(), &info) == 0 ? ReadFile(file) : std::string();
-  }
-  rankfeed::folders::FilesBeside Beside() const {
-    return {ReadBeside("tokenizer_config.json"), ReadBeside("special_tokens_map.json"),
-            ReadBeside("added_tokens.json"), ReadBeside("config.json")};
-  }
   std::string MergesOf(const std::string& path) const {
     FileInfo info;
     const std::string file = folder_ + "merges.txt";
@@ -159,6 +156,19 @@ class Source {
   std::string_view bytes_;
   const std::string name_, folder_;
   std::string made_;
+  rankfeed::builder::FileChanges changes_;
+};
+
+// The file of a vocabulary, and whether its path was that of the folder.
+struct Place {
+  std::string file;
+  Source::Path kind = Source::Path::kFile;
+  explicit Place(const char* path) : file(path) {
+    FileInfo info;
+    if (rankfeed::files::InfoOf(path, &info) != 0 || !info.folder) return;
+    file = rankfeed::folders::VocabularyFileOf(path);
+    kind = Source::Path::kFolder;
+  }
 };
 
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
@@ -189,42 +199,11 @@ void WriteFile(const std::string& path, const ImageBytes& bytes) {
   (void)rankfeed::files::SyncFolder(folder.c_str());
 }
 
-rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t offset,
-                       const char* message) {
-  if (error != nullptr && error->struct_size == sizeof *error) {
-    error->code = code;
-    error->byte_offset = offset;
-    std::snprintf(error->message, sizeof error->message, "%s", message);
-  }
-  return code;
-}
-
-// Runs body and turns what it throws into a status.
-template <class Body>
-rankfeed_status Guard(rankfeed_builder_error* error, const Body& body) noexcept {
-  try {
-    body();
-    return RANKFEED_OK;
-  } catch (const BuildError& e) {
-    return Report(error, e.code, e.byte_offset, e.what());
-  } catch (const std::bad_alloc&) {
-    return Report(error, RANKFEED_E_NO_MEMORY, 0, "out of memory");
-  } catch (const std::length_error&) {
-    return Report(error, RANKFEED_E_NO_MEMORY, 0, "out of memory");
-  } catch (const std::exception& e) {
-    return Report(error, RANKFEED_E_STATE, 0, e.what());
-  }
-}
-
 void CheckOptions(const rankfeed_compile_options* options) {
   if (options != nullptr && options->struct_size != sizeof *options) {
     throw BuildError(RANKFEED_E_STRUCT_SIZE, 0,
                      "rankfeed_compile_options has an unknown struct_size");
   }
-}
-
-void CheckNotNull(const void* pointer, const char* name) {
-  if (pointer == nullptr) throw BuildError(RANKFEED_E_ARGUMENT, 0, std::string(name) + " is null");
 }
 
 rankfeed_image Released(ImageBytes bytes) {
@@ -338,7 +317,7 @@ RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_
     if (source_size != 0) CheckNotNull(source, "source");
     CheckOptions(options);
     const std::string name = source_name != nullptr ? source_name : "model";
-    const Source from({static_cast<const char*>(source), source_size}, name, false, options);
+    const Source from({static_cast<const char*>(source), source_size}, name, Source::Path::kName, options);
     *out = Released(from.Compile(options));
   });
 }
@@ -356,8 +335,9 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
     CheckNotNull(source_path, "source_path");
     CheckNotNull(out_path, "out_path");
     CheckOptions(options);
-    const std::string read = ReadFile(source_path);
-    const Source source(read, source_path, true, options);
+    const Place place(source_path);
+    const std::string read = ReadFile(place.file);
+    const Source source(read, place.file, place.kind, options);
     WriteFile(out_path, source.Compile(options));
   });
 }
@@ -375,12 +355,14 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
       throw BuildError(RANKFEED_E_ARGUMENT, 0, "pages " + std::to_string(pages) + " are not known");
     }
     auto loaded = std::make_unique<rankfeed_loaded>();
-    std::string_view bytes = Open(path, pages, loaded.get());
+    const Place place(path);
+    const char* const file = place.file.c_str();
+    std::string_view bytes = Open(file, pages, loaded.get());
     if (!IsImage(bytes)) {
       // What is compiled must not change meanwhile.
-      if (pages == RANKFEED_PAGES_FILE) bytes = Open(path, RANKFEED_PAGES_AUTO, loaded.get());
-      const Source source(bytes, path, true, options);
-      CompileInPlace(source, path, pages, options, loaded.get());
+      if (pages == RANKFEED_PAGES_FILE) bytes = Open(file, RANKFEED_PAGES_AUTO, loaded.get());
+      const Source source(bytes, place.file, place.kind, options);
+      CompileInPlace(source, file, pages, options, loaded.get());
     }
     OpenModel(loaded.get(), loaded->mapping.data, loaded->mapping.size, path);
     CheckParity(*loaded->model, options, path);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -57,7 +56,8 @@ constexpr Known kKnown[] = {
      {nullptr, "<|endoftext|>", "<|endoftext|>", nullptr, "<|endoftext|>"}},
 };
 
-// A token as the configurations write it: its text, or an object with the text as "content".
+}  // namespace
+
 Token ReadToken(const Json& value) {
   if (value.is_string()) return {value.ShortString("a token")};
   Token token;
@@ -68,21 +68,6 @@ Token ReadToken(const Json& value) {
   token.special = value.BoolOr("special", false);
   if (const auto normalized = value.Find("normalized")) token.normalized = normalized->Bool();
   return token;
-}
-
-}  // namespace
-
-Document::Document(std::string_view text, std::string name)
-    : source_{std::move(name), simdjson::padded_string(text.empty() ? "{}" : text)} {
-  simdjson::dom::element root;
-  const auto error = parser_.parse(source_.text).get(root);
-  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-  if (error != simdjson::SUCCESS) {
-    throw BuildError(RANKFEED_E_PARSE, 0,
-                     source_.name + ": not valid JSON: " + simdjson::error_message(error));
-  }
-  root_.emplace(source_, root, "");
-  if (!root_->is_object()) root_->Fail(RANKFEED_E_PARSE, "must be an object");
 }
 
 // Reads the named tokens, then those of the lists, in the order in which transformers adds them.
@@ -221,6 +206,20 @@ Settings::Settings(const std::string& name, const FilesBeside& beside, std::stri
       added_(beside.added_tokens, folder_ + "added_tokens.json"),
       model_(beside.config, folder_ + "config.json"),
       kind(ClassOf(name, preset)) {
+  ReadTokens();
+}
+
+Settings::Settings(const std::string& name, const FilesBeside& beside, Class known)
+    : folder_(name.substr(0, name.find_last_of("/\\") + 1)),
+      config_(beside.tokenizer_config, folder_ + "tokenizer_config.json"),
+      specials_(beside.special_tokens_map, folder_ + "special_tokens_map.json"),
+      added_(beside.added_tokens, folder_ + "added_tokens.json"),
+      model_(beside.config, folder_ + "config.json"),
+      kind(known) {
+  ReadTokens();
+}
+
+void Settings::ReadTokens() {
   for (const Known& known : kKnown) {
     for (size_t i = 0; known.kind == kind && i < kNames.size(); ++i) {
       if (known.tokens[i] != nullptr) named_[kNames[i]] = {known.tokens[i]};
@@ -228,6 +227,18 @@ Settings::Settings(const std::string& name, const FilesBeside& beside, std::stri
   }
   if (kind == Class::kMpnet) named_["mask_token"].lstrip = true;
   Reader(this).Read();
+}
+
+FilesBeside FilesBeside::Of(const std::string& folder) {
+  const auto read = [&](const char* name) { return folder::ReadIfThere(folder + name); };
+  return {read("tokenizer_config.json"), read("special_tokens_map.json"), read("added_tokens.json"), read("config.json")};
+}
+
+std::optional<Class> ClassNamed(std::string_view name) {
+  for (const Known& known : kKnown) {
+    if (!name.empty() && std::find(known.names.begin(), known.names.end(), name) != known.names.end()) return known.kind;
+  }
+  return std::nullopt;
 }
 
 const std::string* Settings::Named(const std::string& key) const {

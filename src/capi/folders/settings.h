@@ -9,25 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "builder/files/json_value.h"
+#include "folder/document.h"
 
 namespace rankfeed::folders {
+
+using folder::Document;
 
 // The texts of the files beside a vocab.txt or vocab.json; empty where there is none.
 struct FilesBeside {
   std::string tokenizer_config, special_tokens_map, added_tokens, config;  // each a .json
-};
-
-// A file as an object; an empty object where there is none. Throws BuildError: PARSE.
-class Document {
- public:
-  Document(std::string_view text, std::string name);
-  const builder::Json& root() const { return *root_; }
-
- private:
-  builder::JsonSource source_;
-  simdjson::dom::parser parser_;
-  std::optional<builder::Json> root_;
+  static FilesBeside Of(const std::string& folder);  // which ends in a separator. Throws BuildError: IO, PARSE
 };
 
 // An added token as AddedToken of tokenizers has it.
@@ -40,6 +31,10 @@ struct Token {
 
 // The class of transformers that reads the vocabulary; others are it by another name.
 enum class Class { kBert, kMpnet, kRoberta, kGpt2, kQwen2 };
+std::optional<Class> ClassNamed(std::string_view name);
+
+// A token as the configurations write it: its text, or an object with the text as "content".
+Token ReadToken(const builder::Json& value);
 
 // The settings of the class and the tokens that transformers takes from the files.
 class Settings {
@@ -47,6 +42,7 @@ class Settings {
   // name: of the vocabulary, with its folder. preset: bert, bert-cased, mpnet or empty. Throws
   // BuildError: PARSE for broken files; UNSUPPORTED for a class that reads no such vocabulary.
   Settings(const std::string& name, const FilesBeside& beside, std::string_view preset);
+  Settings(const std::string& name, const FilesBeside& beside, Class kind);  // of a class that is known
 
   // The content of a named token ("cls_token"); null where there is none.
   const std::string* Named(const std::string& key) const;
@@ -57,6 +53,7 @@ class Settings {
 
  private:
   class Reader;  // of the tokens
+  void ReadTokens();
 
   const std::string folder_;
   const Document config_, specials_, added_, model_;

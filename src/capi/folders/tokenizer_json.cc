@@ -287,7 +287,7 @@ std::string TokenizerJsonOfMerges(std::string_view vocab_json, std::string_view 
   CheckBytes(vocab_json, name, "a vocab.json");
   const std::string merges_name = name.substr(0, name.find_last_of("/\\") + 1) + "merges.txt";
   CheckBytes(merges_txt, merges_name, "a merges.txt");
-  const Settings settings(name, beside, {});
+  const Settings settings(name, beside, std::string_view());
   const Document document(vocab_json, name);
   Vocabulary pieces;
   document.root().EachMember([&](std::string_view text, const Json& id) { pieces[text] = id.U32(); });

@@ -12,8 +12,9 @@
 #include <map>
 
 #include "base/other_kind.h"
+#include "builder/base/model_spec.h"
+#include "folder/rebuilt.h"
 #include "platform/files/file_calls.h"
-#include "serve/folder/rebuilt.h"
 
 namespace rankfeed::folder {
 namespace {
@@ -243,22 +244,23 @@ std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) 
   return out;
 }
 
+Result<ModelSettings> SettingsOf(const std::string& folder) {
+  try {
+    return ReadModelSettings(folder);
+  } catch (const builder::BuildError& error) {
+    return Error{error.code, error.what()};
+  }
+}
+
 Result<FolderConfig> ReadFolderConfig(const std::string& folder) {
   FolderConfig out;
+  auto settings = SettingsOf(folder);
+  if (!settings) return settings.error();
+  out.settings = std::move(*settings);
   const std::string path = (fs::path(folder) / "tokenizer_config.json").string();
   auto config = ReadObject(path);
   if (!config) return config.error();
   const auto at = [&](const char* name) { return config->value(name, Json()); };
-  const auto limit = at("model_max_length");
-  if (!limit.is_null()) {
-    // transformers writes 1e30, as an integer of that many digits, for "no limit".
-    if (!limit.is_number() || limit.get<double>() < 1) {
-      return Error{RANKFEED_E_PARSE,
-                   fmt::format("{}: model_max_length is {}; it must be a number of tokens", path,
-                               limit.dump())};
-    }
-    if (limit.get<double>() <= 4294967295.0) out.model_max_length = limit.get<uint32_t>();
-  }
   for (const auto& [name, to] : {std::pair{"truncation_side", &out.truncation_side},
                                  {"padding_side", &out.padding_side}}) {
     const auto value = at(name);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "folder/model_settings.h"
 #include "rankfeed/rankfeed.hpp"
 
 namespace rankfeed::folder {
@@ -27,11 +28,13 @@ Result<std::string> VocabularyOf(const std::string& folder, std::string* note);
 // without a preset, those of them that there are; of any other file none.
 std::vector<std::string> VocabularyFiles(const std::string& file, const std::string& preset);
 
+// ReadModelSettings, with its errors as values.
+Result<ModelSettings> SettingsOf(const std::string& folder);
+
 // A folder, read as transformers does. Sides and padding that tokenizer_config.json leaves open
-// are those of the padding and truncation inside tokenizer.json; unset where nothing says, or says
-// a number that means "no limit".
+// are those of the padding and truncation inside tokenizer.json; unset where nothing says.
 struct FolderConfig {
-  std::optional<uint32_t> model_max_length;
+  ModelSettings settings;
   std::optional<std::string> truncation_side, padding_side;  // left, right
   std::optional<std::string> pad_token;
 };

@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 // Rows of embeddings without an id: models round their number up, and mDeBERTa has 899 of 251,000.
 constexpr uint32_t kSpareIds = 1024, kSpareShare = 8;
-constexpr size_t kMostLabels = 4096;
 
 Error Apart(const std::string& why, const std::pair<std::string, std::string>& names,
             const char* advice = "A SentencePiece .model of the model's family may want --preset, for example --preset xlm-roberta") {
@@ -30,11 +29,6 @@ std::optional<int64_t> IdOf(const Json& config, const char* name) {
   const auto found = config.find(name);
   if (found == config.end() || !found->is_number_integer()) return std::nullopt;
   return found->get<int64_t>();
-}
-
-std::string TextOf(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 Error ReadTypes(const Json& own, const std::string& path, ModelFacts* out) {
@@ -52,22 +46,6 @@ Error ReadTypes(const Json& own, const std::string& path, ModelFacts* out) {
   }
   out->types = {static_cast<uint32_t>(query), static_cast<uint32_t>(document)};
   return {};
-}
-
-// Labels in the order of their numbers, named as transformers does where config.json skips one.
-std::vector<std::string> LabelsOf(const Json& config) {
-  std::vector<std::string> out;
-  const auto names = config.find("id2label");
-  if (names == config.end() || !names->is_object()) return out;
-  // A map of another size than num_labels is replaced there.
-  if (const auto size = IdOf(config, "num_labels"); size && *size != static_cast<int64_t>(names->size()))
-    return out;
-  for (size_t i = 0; i < std::min(names->size(), kMostLabels); ++i) {
-    const auto name = names->find(std::to_string(i));
-    out.push_back(name != names->end() && name->is_string() ? name->get<std::string>()
-                                                            : fmt::format("LABEL_{}", i));
-  }
-  return out;
 }
 
 std::string Listed(const ModelFacts& facts, uint32_t labels) {
@@ -89,14 +67,10 @@ Result<ModelFacts> ReadModelFacts(const std::string& path) {
   out.eos = IdOf(*config, "eos_token_id");
   out.cls = IdOf(*config, "cls_token_id");
   out.sep = IdOf(*config, "sep_token_id");
-  out.labels = LabelsOf(*config);
   out.type_rows = IdOf(*config, "type_vocab_size");
-  out.multi_label = TextOf(*config, "problem_type") == "multi_label_classification";
-  // Newer versions of sentence-transformers keep it in an object of their own.
-  out.activation = TextOf(*config, "sbert_ce_default_activation_function");
-  const auto own = config->find("sentence_transformers");
-  if (own != config->end() && own->is_object() && own->contains("activation_fn"))
-    out.activation = TextOf(*own, "activation_fn");
+  auto settings = SettingsOf(folder.string());
+  if (!settings) return settings.error();
+  out.settings = std::move(*settings);
   auto tokenizer = read("tokenizer_config.json");
   if (!tokenizer) return tokenizer.error();
   const auto inputs = tokenizer->find("model_input_names");
@@ -211,7 +185,7 @@ Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const Mode
 }  // namespace
 
 std::string ModelFacts::LabelName(uint32_t number) const {
-  return number < labels.size() ? labels[number] : fmt::format("LABEL_{}", number);
+  return number < settings.labels.size() ? settings.labels[number] : fmt::format("LABEL_{}", number);
 }
 
 std::string FolderOf(const std::string& path) {
@@ -232,6 +206,7 @@ Result<Pairing> Pair(const rankfeed_model* vocabulary, const rankfeed_crossencod
                      const std::pair<std::string, std::string>& names, const std::string& label) {
   auto facts = ReadModelFacts(names.second);
   if (!facts) return facts.error();
+  if (!facts->settings.refusal.empty()) return Error{RANKFEED_E_UNSUPPORTED, facts->settings.refusal};
   if (auto error = CheckTogether(vocabulary, model, *facts, names)) return error;
   auto chosen = ChooseLabel(model, *facts, label, names.second);
   if (!chosen) return chosen.error();
@@ -247,15 +222,13 @@ Result<Pairing> Pair(const rankfeed_model* vocabulary, const rankfeed_crossencod
 
 Result<uint32_t> Pairing::Activation(ScoreBy by) const {
   if (by == ScoreBy::kRaw) return uint32_t{RANKFEED_SCORE_RAW};
-  if (labels > 1) return uint32_t{facts.multi_label ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_SOFTMAX};
-  const std::string& name = facts.activation;
-  if (by == ScoreBy::kShare || name.empty() || name.ends_with(".Sigmoid"))
-    return uint32_t{RANKFEED_SCORE_SIGMOID};
-  if (name.ends_with(".Identity")) return uint32_t{RANKFEED_SCORE_RAW};
+  const ModelSettings& settings = facts.settings;
+  if (labels > 1) return uint32_t{settings.multi_label ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_SOFTMAX};
+  if (by == ScoreBy::kShare) return uint32_t{RANKFEED_SCORE_SIGMOID};
+  if (const auto activation = settings.Activation()) return *activation;
   return Error{RANKFEED_E_UNSUPPORTED,
-               fmt::format("config.json makes scores by {}; supported are torch.nn's Identity and "
-                           "Sigmoid, or give --raw for logits",
-                           name)};
+               fmt::format("{} makes scores by {}; supported are torch.nn's Identity and Sigmoid, or give --raw for logits",
+                           settings.activation_file, settings.activation)};
 }
 
 rankfeed_score_options Pairing::Score(uint32_t activation) const {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "folder/model_settings.h"
 #include "rankfeed/crossencoder.h"
 #include "rankfeed/rankfeed.hpp"
 #include "rankfeed/rerank.h"
@@ -16,18 +17,16 @@
 
 namespace rankfeed::folder {
 
-// Of config.json, tokenizer_config.json, and rankfeed.json, which may stand beside them:
+// Of the files of a model's folder, and of rankfeed.json, which may stand beside them:
 //   {"token_type_ids": {"query": 0, "document": 1}}
 // says which types a model was trained with, where they are not those of the vocabulary's template.
 struct ModelFacts {
   std::optional<int64_t> bos, eos, cls, sep;           // ids of special tokens
-  std::vector<std::string> labels;                     // by number; empty where none are named
+  ModelSettings settings;                              // labels, what makes scores, prompts
   std::string LabelName(uint32_t number) const;        // as transformers names one without a name
   std::optional<std::pair<uint32_t, uint32_t>> types;  // of query and document
   std::optional<int64_t> type_rows;                    // type_vocab_size
   bool without_types = false;  // model_input_names has no token_type_ids: all types are 0
-  bool multi_label = false;    // problem_type: a label's score is its sigmoid
-  std::string activation;      // sentence-transformers' name of its class; empty: not said
 };
 
 // The folder of a model that is given by a file in it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// serve/folder/rebuilt.cc: see rebuilt.h.
-#include "serve/folder/rebuilt.h"
+// folder/rebuilt.cc: see rebuilt.h.
+#include "folder/rebuilt.h"
 
 #include <simdjson.h>
 
@@ -10,6 +10,8 @@
 #include <initializer_list>
 #include <string_view>
 #include <vector>
+
+#include "folder/document.h"
 
 namespace rankfeed::folder {
 namespace {
@@ -245,9 +247,12 @@ bool Lowers(const Steps& steps) {
 // A JSON file, or an empty object where it cannot be read.
 simdjson::dom::element ReadJson(simdjson::dom::parser* parser, const std::filesystem::path& path) {
   simdjson::dom::element read;
-  if (parser->load(path.string()).get(read) != simdjson::SUCCESS)
-    read = parser->parse(std::string_view("{}")).value();
-  return read;
+  simdjson::padded_string text;
+  if (simdjson::padded_string::load(path.string()).get(text) == simdjson::SUCCESS) {
+    ShortenIntegers(&text);
+    if (parser->parse(text).get(read) == simdjson::SUCCESS) return read;
+  }
+  return parser->parse(std::string_view("{}")).value();
 }
 
 bool HasByteLevel(const simdjson::dom::element& file) {
@@ -288,6 +293,12 @@ Steps PreTokenizerOf(const simdjson::dom::element& file, const Steps& normalizer
 }
 
 }  // namespace
+
+std::string RebuildingClass(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  simdjson::dom::parser configs[2];
+  return std::string(ClassOf(ReadJson(&configs[0], folder / "tokenizer_config.json"), ReadJson(&configs[1], folder / "config.json")).name);
+}
 
 std::string RebuiltNote(const std::string& file_name) {
   const std::filesystem::path path(file_name), folder = path.parent_path();

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// capi/folders/changes.h: the vocabulary of a model's folder, and what the files beside it change in it.
+#pragma once
+
+#include <string>
+
+#include "builder/files/file_changes.h"
+
+namespace rankfeed::folders {
+
+// The tokenizer.json of a folder, else its vocab.txt or vocab.json. Throws BuildError: IO where it has none.
+std::string VocabularyFileOf(const std::string& folder);
+
+// The changes that make the ids of that file those of AutoTokenizer of transformers 5, with sentence_bert_config.json as
+// sentence-transformers 6.2 applies it: a class that rebuilds the tokenizer.json (folder/rebuilt.h) has the added tokens that
+// tokenizer_config.json lists and no others. Throws BuildError as ReadModelSettings.
+builder::FileChanges ChangesOf(const std::string& file);
+
+}  // namespace rankfeed::folders

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// folder/document.h: the JSON files of a model's folder.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "builder/files/json_value.h"
+
+namespace rankfeed::folder {
+
+// Reads a file whole; empty where there is none. Throws BuildError: IO for what is no file; PARSE for what is something
+// else by its first bytes (a git-lfs pointer, a web page).
+std::string ReadIfThere(const std::string& path);
+
+// Puts an exponent in the place of the last digits of each integer that 64 bits do not hold, which simdjson refuses
+// (transformers writes 10^30 for "no limit"). No offset changes, and what is left is beyond every limit. O(bytes).
+void ShortenIntegers(simdjson::padded_string* text);
+
+// A file as an object, or as a list; an empty object where the text is empty. Integers are as
+// ShortenIntegers leaves them. Throws BuildError: PARSE.
+class Document {
+ public:
+  enum class Root { kObject, kList };
+  Document(std::string_view text, std::string name, Root root = Root::kObject);
+  const builder::Json& root() const { return *root_; }
+
+ private:
+  builder::JsonSource source_;
+  simdjson::dom::parser parser_;
+  std::optional<builder::Json> root_;
+};
+
+}  // namespace rankfeed::folder
