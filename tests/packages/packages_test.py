@@ -84,6 +84,39 @@ class Versions(unittest.TestCase):
             self.assertRegex(text, rf"(?m)^{group} = \[")
 
 
+class Pip(unittest.TestCase):
+    """What cmake/RankfeedPythonNeeds.cmake says before the Python package is built."""
+
+    def missing(self, folder):
+        done = subprocess.run([CMAKE, "-DRANKFEED_BUILD_CROSSENCODER=ON", "-DRANKFEED_WHEEL_PROGRAM=ON", f"-DCMAKE_PREFIX_PATH={folder}", "-P",
+                               os.path.join(SOURCE, "cmake", "RankfeedPythonNeeds.cmake")], capture_output=True, text=True, check=False)
+        said = " ".join(done.stderr.split())
+        found = re.search(r"cannot be built: (.+) not found. On Debian: apt-get install (.+) \(scripts/install-deps.sh build", said)
+        self.assertEqual(done.returncode == 0, found is None, said)
+        return ([], []) if found is None else (found[1].split(", "), found[2].split())
+
+    def test_all_that_is_missing_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            headers, packages = self.missing(folder)
+            self.assertGreater(len(headers), 5)
+            installed = read("scripts", "install-deps.sh")
+            for package in packages:
+                self.assertRegex(installed, rf"(?m)^  (.+ )?{re.escape(package)}( |$)")
+            used = needs(0, "runtime", "builder", "parallel", "python-forward", "python-program") - {"libmimalloc-dev"}
+            self.assertEqual(set(packages), used)
+            for header in headers:
+                path = os.path.join(folder, "include", header)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8"):
+                    pass
+            self.assertEqual(self.missing(folder), ([], []))
+            for header, package in zip(headers, packages):
+                path = os.path.join(folder, "include", header)
+                os.rename(path, path + ".away")
+                self.assertEqual(self.missing(folder), ([header], [package]))
+                os.rename(path + ".away", path)
+
+
 class Vcpkg(unittest.TestCase):
     FOLDER = os.path.join(SOURCE, "packaging", "vcpkg", "ports", "rankfeed")
 
