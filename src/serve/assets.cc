@@ -10,6 +10,7 @@
 
 #include "serve/folder/folder.h"
 #include "rankfeed/handoff.hpp"
+#include "serve/thread.h"
 
 namespace rankfeed::serve {
 namespace {
@@ -67,6 +68,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   auto vocabulary = Vocabulary::Load(out->vocabulary_place, paths.parity,
                                      paths.preset.empty() ? nullptr : paths.preset.c_str(), paths.pages);
   if (!vocabulary) return vocabulary.error();
+  Reserve::Check();
   out->vocabulary.emplace(std::move(*vocabulary));
   out->vocabulary_info = rankfeed::Info(out->vocabulary->model());
   rankfeed_crossencoder_options options{};
@@ -75,6 +77,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   options.graph_tokens = paths.device.graph_tokens;
   auto model = Crossencoder::Open(paths.model.c_str(), options);
   if (!model) return model.error();
+  Reserve::Check();
   out->model.emplace(std::move(*model));
   out->model_info = out->model->info();
   if (out->model_info.note[0] != 0) {
@@ -91,6 +94,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
     auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary->model(), 0, out->encode_flags);
     if (!corpus) return corpus.error();
     out->corpus.emplace(std::move(*corpus));
+    Reserve::Check();
   }
   auto pairing = folder::Pair(out->vocabulary->model(), out->model_info, {out->vocabulary_file, paths.model}, paths.label);
   if (!pairing) return pairing.error();

@@ -200,7 +200,7 @@ void ParseDocuments(const Json& body, const Options& options, RerankCall* call) 
 
 // The document as an answer repeats it.
 std::string Repeated(const RerankCall& call, uint32_t index) {
-  const Json& item = call.body["documents"][index];
+  const Json& item = call.body.root["documents"][index];
   const std::string text =
       item.is_object() ? std::string() : Quoted(call.ranking.documents[index].text);
   if (call.dialect == Dialect::kInfinity)
@@ -219,44 +219,96 @@ std::string TeiAnswer(const RerankCall& call) {
   return out += ']';
 }
 
-// Counts of elements and depth, as the parser meets them.
-class JsonLimits {
+// The events of a parser as a tree, whose elements and depth it counts as it meets them.
+class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
-  explicit JsonLimits(const Options& options) : options_(options) {}
-  bool operator()(int depth, Json::parse_event_t event, Json&) {
-    using Event = Json::parse_event_t;
-    const bool begins = event == Event::object_start || event == Event::array_start;
-    if (begins && static_cast<uint32_t>(depth) >= options_.max_json_depth) {
-      throw Problem{Kind::kTooLarge, fmt::format("the body's JSON is deeper than {} levels",
-                                                 options_.max_json_depth)};
+  TreeBuilder(const Options& options, Json* root) : options_(options), place_(root) {}
+  const std::string& error() const { return error_; }
+
+  bool null() override { return Put(nullptr); }
+  bool boolean(bool value) override { return Put(value); }
+  bool number_integer(number_integer_t value) override { return Put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return Put(value); }
+  bool string(string_t& value) override { return Put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // never of text
+  bool start_object(size_t) override { return Open(Json::value_t::object); }
+  bool start_array(size_t) override { return Open(Json::value_t::array); }
+  bool key(string_t& name) override {
+    auto& object = open_.back()->get_ref<Json::object_t&>();
+    if (object.size() == object.capacity()) {
+      // By itself it would copy its values, and then destroy them.
+      Json::object_t grown;
+      grown.reserve(2 * object.size() + 4);
+      for (auto& [old, value] : object) grown.emplace_back(old, std::move(value));
+      object.swap(grown);
     }
-    if ((begins || event == Event::value) && ++elements_ > options_.max_json_elements) {
-      throw Problem{Kind::kTooLarge, fmt::format("the body's JSON has more than {} elements",
-                                                 options_.max_json_elements)};
-    }
+    place_ = &object[name];
     return true;
+  }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& e) override {
+    error_ = e.what();
+    return false;
   }
 
  private:
+  Json* Count() {
+    if (++elements_ > options_.max_json_elements) {
+      throw Problem{Kind::kTooLarge, fmt::format("the body's JSON has more than {} elements",
+                                                 options_.max_json_elements)};
+    }
+    return !open_.empty() && open_.back()->is_array() ? &open_.back()->emplace_back() : place_;
+  }
+  template <class T>
+  bool Put(T&& value) {
+    *Count() = std::forward<T>(value);
+    return true;
+  }
+  bool Open(Json::value_t type) {
+    if (open_.size() >= options_.max_json_depth) {
+      throw Problem{Kind::kTooLarge, fmt::format("the body's JSON is deeper than {} levels",
+                                                 options_.max_json_depth)};
+    }
+    Json* const value = Count();
+    *value = Json(type);
+    open_.push_back(value);
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
   const Options& options_;
+  Json* place_;               // of the next value, where it is no array's
+  std::vector<Json*> open_;   // from the root to what the next value is in
   uint32_t elements_ = 0;
+  std::string error_;
 };
 
 }  // namespace
 
-Json ParseJson(std::string_view body, const Options& options) {
-  try {
-    Json out = Json::parse(body, JsonLimits(options));
-    if (!out.is_object())
-      throw Problem{Kind::kMalformed,
-                    fmt::format("the body is {}, not a JSON object", out.type_name())};
-    return out;
-  } catch (const Json::exception& e) {
-    const std::string_view what = e.what();
+void JsonTree::Empty(Json* value) noexcept {
+  if (!value->is_structured()) return;
+  for (Json& child : *value) Empty(&child);
+  value->clear();
+}
+
+JsonTree ParseJson(std::string_view body, const Options& options) {
+  JsonTree out;
+  TreeBuilder builder(options, &out.root);
+  if (!Json::sax_parse(body, &builder)) {
+    const std::string_view what = builder.error();
     const size_t end = what.find("] ");  // of the library's own number of the error
     throw Problem{Kind::kMalformed, fmt::format("the body is not JSON: {}",
                                                 end == what.npos ? what : what.substr(end + 2))};
   }
+  if (!out.root.is_object())
+    throw Problem{Kind::kMalformed,
+                  fmt::format("the body is {}, not a JSON object", out.root.type_name())};
+  return out;
 }
 
 Dialect DialectOf(std::string_view path) {
@@ -265,10 +317,10 @@ Dialect DialectOf(std::string_view path) {
                                 : Dialect::kTei;
 }
 
-void ParseRerank(std::string_view path, Json body, const Options& options, RerankCall* call) {
+void ParseRerank(std::string_view path, JsonTree body, const Options& options, RerankCall* call) {
   call->dialect = DialectOf(path);
   call->body = std::move(body);
-  const Json& b = call->body;
+  const Json& b = call->body.root;
   const bool tei = path == "/rerank" && (b.contains("texts") || !b.contains("documents"));
   if (path == "/rerank" && !tei)
     call->dialect = b.contains("raw_scores") ? Dialect::kInfinity : Dialect::kJina;

@@ -16,30 +16,41 @@ namespace rankfeed::serve {
 
 using Json = nlohmann::ordered_json;
 
+// JSON that takes no memory to be destroyed: nlohmann-json 3.11 itself lists the values first, and may not fail.
+class JsonTree {
+ public:
+  JsonTree() = default;
+  // An empty object or array: a null may not become one, for it is broken where there is no memory for that.
+  explicit JsonTree(Json::value_t type) : root(type) {}
+  JsonTree(JsonTree&& other) noexcept { root.swap(other.root); }
+  JsonTree& operator=(JsonTree&& other) noexcept {
+    root.swap(other.root);
+    return *this;
+  }
+  ~JsonTree() { Empty(&root); }
+  Json root;
+
+ private:
+  static void Empty(Json* value) noexcept;
+};
+
 // A body as JSON; no deeper and of no more elements than the options say, which is looked at before
 // anything is allocated for them. Throws Problem.
-Json ParseJson(std::string_view body, const Options& options);
-
-// Bytes of a thread's Reserve. Destroying JSON takes a list of its values, which grows by doubling.
-inline size_t ReserveBytes(const Options& options) {
-  constexpr size_t kOthers = 256 << 10;
-  constexpr uint32_t kMostElements = 1'000'000;
-  return kOthers + 3 * sizeof(Json) * std::min(options.max_json_elements, kMostElements);
-}
+JsonTree ParseJson(std::string_view body, const Options& options);
 
 // The dialect of a path before its body is known.
 Dialect DialectOf(std::string_view path);
 
 struct RerankCall {
   Dialect dialect = Dialect::kTei;
-  Json body;
+  JsonTree body;
   std::string model;  // as the request names it, else as the service does
   bool with_documents = false;
   Ranking ranking;
 };
 
 // Throws Problem; call->dialect is known then, as far as the body tells it.
-void ParseRerank(std::string_view path, Json body, const Options& options, RerankCall* call);
+void ParseRerank(std::string_view path, JsonTree body, const Options& options, RerankCall* call);
 std::string RerankAnswer(const RerankCall& call, std::string_view id);
 
 struct TokenizeCall {

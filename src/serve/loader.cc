@@ -14,7 +14,7 @@
 namespace rankfeed::serve {
 
 Loader::Loader(State* state) : state_(state) {
-  thread_ = StartThread("loads sets", ReserveBytes(state->options), [this] { Run(); });
+  thread_ = StartThread("loads sets", [this] { Run(); });
 }
 
 Loader::~Loader() {
@@ -95,8 +95,8 @@ Response Loader::Reload(const Request& request) {
   try {
     AssetPaths paths = state_->assets.Get()->paths;
     const std::string_view bytes = request.body.bytes();
-    const Json body = ParseJson(bytes.empty() ? "{}" : bytes, state_->options);
-    for (const auto& [name, value] : body.items()) {
+    const JsonTree body = ParseJson(bytes.empty() ? "{}" : bytes, state_->options);
+    for (const auto& [name, value] : body.root.items()) {
       std::string* const place = name == "vocab"    ? &paths.vocab
                                  : name == "corpus" ? &paths.corpus
                                  : name == "model"  ? &paths.model

@@ -67,7 +67,7 @@ void Handle(std::initializer_list<int> signals, void (*handler)(int)) {
 class Watchdog {
  public:
   explicit Watchdog(const State* state) : state_(state) {
-    thread_ = StartThread("ends a drain that takes too long", 0, [this] { Run(); });
+    thread_ = StartThread("ends a drain that takes too long", [this] { Run(); });
   }
   ~Watchdog() {
     Set(&over_);
@@ -117,7 +117,7 @@ class Operators {
  public:
   explicit Operators(State* state)
       : service_(state, /*admin=*/true), listener_(AdminListener(state->options), &service_) {
-    thread_ = StartThread("answers operators", ReserveBytes(state->options), [this] { listener_.Run(); });
+    thread_ = StartThread("answers operators", [this] { listener_.Run(); });
   }
   ~Operators() {
     listener_.Stop();
@@ -138,12 +138,13 @@ int Serve(Options options) {
   Handle({SIGHUP}, Note);  // one that comes while the first set is loaded is remembered, too
   if (options.workers == 0) options.workers = UsableCpus();
   options.listener.max_connections = RaiseDescriptors(options.listener.max_connections);
-  const Reserve reserve(ReserveBytes(options));
+  const Reserve reserve;
   State state(options);
   state.process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   if (auto error = state.assets.Swap(options.paths)) throw std::runtime_error(error.message);
   if (const auto assets = state.assets.Get(); !assets->note.empty())
     std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
+  (void)OpenApi();  // made once, with memory that a start may fail for and a request may not
   state.workers = std::make_unique<Workers>(options, &state.assets);
   state.loader = std::make_unique<Loader>(&state);
   Watchdog watchdog(&state);

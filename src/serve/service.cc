@@ -66,14 +66,15 @@ const char* DtypeName(uint32_t dtype) {
                                         : "float32";
 }
 
-Json LabelsOf(const Assets& assets) {
-  Json names = Json::object(), numbers = Json::object();
+std::string LabelsOf(const Assets& assets) {
+  JsonTree names(Json::value_t::object), numbers(Json::value_t::object);
   for (uint32_t i = 0; i < assets.model_info.labels; ++i) {
     const std::string name = assets.pairing.facts.LabelName(i);
-    names[std::to_string(i)] = name;
-    numbers[name] = i;
+    names.root[std::to_string(i)] = name;
+    numbers.root[name] = i;
   }
-  return {{"id2label", std::move(names)}, {"label2id", std::move(numbers)}};
+  const auto text = [](const JsonTree& tree) { return tree.root.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  return fmt::format("{{\"id2label\":{},\"label2id\":{}}}", text(names), text(numbers));
 }
 
 uint64_t Milliseconds(Clock::duration time) {
@@ -231,36 +232,37 @@ Response Service::Info() const {
   const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
   const rankfeed_crossencoder_info model = assets->model->info();  // products counted until now
   auto by_folder = assets->pairing.Activation(folder::ScoreBy::kFolder);
-  const Json out{
-      {"model_id", o.model_name.empty() ? assets->paths.model : o.model_name},
-      {"model_sha", nullptr},
-      {"model_dtype", DtypeName(assets->model_info.dtype)},
-      {"model_type", {{"reranker", LabelsOf(*assets)}}},
-      {"max_concurrent_requests", o.queue + o.workers},
-      {"max_input_length", assets->row_tokens},
-      {"max_batch_tokens", o.max_batch_tokens},
-      {"max_batch_requests", nullptr},
-      {"max_client_batch_size", o.max_documents},
-      {"auto_truncate", o.auto_truncate},
-      {"tokenization_workers", o.workers},
-      {"version", rankfeed_version_string()},
-      {"sha", nullptr},
-      {"docker_label", nullptr},
-      {"vocabulary", assets->vocabulary_file},
-      {"corpus", assets->paths.corpus},
-      {"generation", assets->generation},
-      {"ids_parity", parity == nullptr ? "" : parity},
-      {"activation",
-       {{"service", folder::ActivationName(assets->Activation(false))},
-        {"folder", by_folder ? folder::ActivationName(*by_folder) : assets->pairing.facts.settings.activation.c_str()}}},
-      {"device",
-       {{"backend", model.backend},
-        {"name", assets->device_name},
-        {"gemm", model.gemm},
-        {"graphs", model.graphs},
-        {"graph_launches", model.graph_launches},
-        {"graph_failures", model.graph_failures}}}};
-  return JsonResponse(out.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::string activation =
+      fmt::format("{{\"service\":\"{}\",\"folder\":{}}}", folder::ActivationName(assets->Activation(false)),
+                  Quoted(by_folder ? folder::ActivationName(*by_folder) : assets->pairing.facts.settings.activation));
+  const std::string device = fmt::format(
+      "{{\"backend\":{},\"name\":{},\"gemm\":{},\"graphs\":{},\"graph_launches\":{},\"graph_failures\":{}}}",
+      Quoted(model.backend), Quoted(assets->device_name), Quoted(model.gemm), model.graphs, model.graph_launches,
+      model.graph_failures);
+  // As text at once: an object of nlohmann-json takes memory to be destroyed.
+  std::string out = "{";
+  const auto add = [&out](const char* name, const auto& json) { out += fmt::format("{}\"{}\":{}", out.size() == 1 ? "" : ",", name, json); };
+  add("model_id", Quoted(o.model_name.empty() ? assets->paths.model : o.model_name));
+  add("model_sha", "null");
+  add("model_dtype", Quoted(DtypeName(assets->model_info.dtype)));
+  add("model_type", fmt::format("{{\"reranker\":{}}}", LabelsOf(*assets)));
+  add("max_concurrent_requests", o.queue + o.workers);
+  add("max_input_length", assets->row_tokens);
+  add("max_batch_tokens", o.max_batch_tokens);
+  add("max_batch_requests", "null");
+  add("max_client_batch_size", o.max_documents);
+  add("auto_truncate", o.auto_truncate);
+  add("tokenization_workers", o.workers);
+  add("version", Quoted(rankfeed_version_string()));
+  add("sha", "null");
+  add("docker_label", "null");
+  add("vocabulary", Quoted(assets->vocabulary_file));
+  add("corpus", Quoted(assets->paths.corpus));
+  add("generation", assets->generation);
+  add("ids_parity", Quoted(parity == nullptr ? "" : parity));
+  add("activation", activation);
+  add("device", device);
+  return JsonResponse(out += '}');
 }
 
 void Service::Work(Request request, std::function<void(Response)> done) {
@@ -301,7 +303,7 @@ Response Service::Compute(const Request& request, Clock::time_point taken, Score
   const bool rerank = IsRerank(request.path);
   try {
     if (taken >= request.deadline) throw Problem{Kind::kDeadline, "the request waited too long"};
-    Json body;
+    JsonTree body;
     if (request.content_encoding.empty()) {
       body = ParseJson(request.body.bytes(), o);
     } else {
@@ -321,7 +323,7 @@ Response Service::Compute(const Request& request, Clock::time_point taken, Score
     }
     if (rerank) return Rerank(request, std::move(body), taken, scorer);
     if (request.path == "/tokenize") {
-      const TokenizeCall call = ParseTokenize(body, o);
+      const TokenizeCall call = ParseTokenize(body.root, o);
       std::string prompt;
       if (call.prompt_name) {
         auto named = scorer->Prompt(*call.prompt_name);
@@ -336,20 +338,20 @@ Response Service::Compute(const Request& request, Clock::time_point taken, Score
       }
       return JsonResponse(TokenizeAnswer(tokens));
     }
-    const DecodeCall call = ParseDecode(body, o);
-    Json texts = Json::array();
+    const DecodeCall call = ParseDecode(body.root, o);
+    std::string answer = "[";
     for (const auto& ids : call.ids) {
       std::string text;
       if (auto error = scorer->Decode(ids, call.skip_special_tokens, &text)) throw ProblemOf(error);
-      texts.push_back(std::move(text));
+      answer += (answer.size() == 1 ? "" : ",") + Quoted(text);
     }
-    return JsonResponse(texts.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return JsonResponse(answer += ']');
   } catch (const Problem& problem) {
     return Finished(dialect, problem, rerank);
   }
 }
 
-Response Service::Rerank(const Request& request, Json body, Clock::time_point taken,
+Response Service::Rerank(const Request& request, JsonTree body, Clock::time_point taken,
                          Scorer* scorer) {
   RerankCall call;
   try {

@@ -53,7 +53,7 @@ class Service : public Application {
   void Work(Request request, std::function<void(Response)> done);
   void Count(Kind kind, bool rerank);
   Response Finished(Dialect dialect, const Problem& problem, bool rerank);
-  Response Rerank(const Request& request, Json body, Clock::time_point taken, Scorer* scorer);
+  Response Rerank(const Request& request, JsonTree body, Clock::time_point taken, Scorer* scorer);
   Response Compute(const Request& request, Clock::time_point taken, Scorer* scorer);
   std::string RetryAfter() const;
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -12,11 +13,14 @@
 namespace rankfeed::serve {
 namespace {
 
+// Bytes of a block: some of the allocator's pages, each of which has blocks of one size (mimalloc: 512 KiB for those
+// from 16 KiB on). Where the first is not to be had, half of it is asked for, down to the second.
+constexpr size_t kMost = 4 << 20, kLeast = 1 << 20;
 thread_local Reserve* t_reserve = nullptr;
 
 }  // namespace
 
-Reserve::Reserve(size_t bytes) noexcept : bytes_(bytes) {
+Reserve::Reserve() noexcept {
   std::set_new_handler(GiveUp);
   t_reserve = this;
   Refill();
@@ -27,19 +31,33 @@ Reserve::~Reserve() {
   std::free(block_);
 }
 
-void Reserve::Refill() noexcept {
-  if (t_reserve != nullptr && t_reserve->block_ == nullptr) t_reserve->block_ = std::malloc(t_reserve->bytes_);
+bool Reserve::Refill() noexcept {
+  if (t_reserve == nullptr) return true;
+  for (size_t size = kMost; t_reserve->block_ == nullptr && size >= kLeast; size /= 2) t_reserve->block_ = std::malloc(size);
+  return t_reserve->block_ != nullptr;
+}
+
+void Reserve::Check() {
+  if (t_reserve != nullptr && t_reserve->block_ == nullptr) throw std::bad_alloc();
 }
 
 void Reserve::GiveUp() {
-  if (t_reserve == nullptr || t_reserve->block_ == nullptr) throw std::bad_alloc();
+  if (t_reserve == nullptr || t_reserve->block_ == nullptr || t_reserve->spared_) throw std::bad_alloc();
   std::free(std::exchange(t_reserve->block_, nullptr));
 }
 
-std::thread StartThread(const char* name, size_t reserve, std::function<void()> f) {
+Reserve::Spared::Spared() noexcept {
+  if (t_reserve != nullptr) t_reserve->spared_ = true;
+}
+
+Reserve::Spared::~Spared() {
+  if (t_reserve != nullptr) t_reserve->spared_ = false;
+}
+
+std::thread StartThread(const char* name, std::function<void()> f) {
   try {
-    return std::thread([reserve, f = std::move(f)] {
-      const Reserve held(reserve);
+    return std::thread([f = std::move(f)] {
+      const Reserve held;
       f();
     });
   } catch (const std::system_error& error) {

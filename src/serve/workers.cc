@@ -11,7 +11,7 @@ Workers::Workers(const Options& options, AssetBox* assets) : options_(options), 
   try {
     threads_.reserve(options.workers);
     for (uint32_t i = 0; i < options.workers; ++i)
-      threads_.push_back(StartThread("answers requests (--workers)", ReserveBytes(options), [this] { Run(); }));
+      threads_.push_back(StartThread("answers requests (--workers)", [this] { Run(); }));
   } catch (...) {
     Stop();
     throw;
