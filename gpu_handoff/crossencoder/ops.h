@@ -87,13 +87,14 @@ typedef struct {
 } rankfeed_op_embed;
 
 /* GELU: x Phi(x) by erf. GELU_TANH: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))),
- * transformers' gelu_new. NaN stays NaN. */
+ * transformers' gelu_new. SILU: x / (1 + exp(-x)). NaN stays NaN. */
 enum {
   RANKFEED_GPU_NO_ACTIVATION = 0,
   RANKFEED_GPU_GELU = 1,
   RANKFEED_GPU_TANH = 2,
   RANKFEED_GPU_RELU = 3,
-  RANKFEED_GPU_GELU_TANH = 4
+  RANKFEED_GPU_GELU_TANH = 4,
+  RANKFEED_GPU_SILU = 5
 };
 
 /* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. bias null: none, and no

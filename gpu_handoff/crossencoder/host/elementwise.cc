@@ -139,8 +139,17 @@ void Tanh(float* x, size_t size) {
   ForEach(x, size, 0.0f, [&](V v) { return hn::Tanh(d, v); });
 }
 
+void Silu(float* x, size_t size) {
+  const D d;
+  ForEach(x, size, 0.0f, [&](V v) {
+    const V e = ExpOfNegative(hn::Neg(hn::Abs(v)));  // nothing overflows
+    const V share = hn::Div(v, hn::Add(hn::Set(d, 1.0f), e));
+    return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(share, e), share);
+  });
+}
+
 const ElementwiseKernels* Table() {
-  static constexpr ElementwiseKernels kTable = {AddNorm, Gelu, GeluTanh, Tanh, Relu, Dot};
+  static constexpr ElementwiseKernels kTable = {AddNorm, Gelu, GeluTanh, Tanh, Relu, Silu, Dot};
   return &kTable;
 }
 

@@ -20,6 +20,8 @@ struct ElementwiseKernels {
   void (*tanh)(float* x, size_t size);
   // x = max(x, 0); NaN stays NaN.
   void (*relu)(float* x, size_t size);
+  // x = x / (1 + exp(-x)).
+  void (*silu)(float* x, size_t size);
   float (*dot)(const float* a, const float* b, size_t size);
 };
 

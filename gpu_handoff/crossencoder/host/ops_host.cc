@@ -140,6 +140,8 @@ Activation ActivationOf(const rankfeed_op_gemm& op) {
       return k.relu;
     case RANKFEED_GPU_GELU_TANH:
       return k.gelu_tanh;
+    case RANKFEED_GPU_SILU:
+      return k.silu;
     default:
       return nullptr;
   }

@@ -10,6 +10,7 @@ RF_DEVICE float Activated(float value, uint32_t activation) {
   // 1 + tanh(y) is 2 / (1 + exp(-2 y)); the factor is -2 sqrt(2 / pi).
   if (activation == RANKFEED_GPU_GELU_TANH)
     return value / (1.0f + expf(-1.59576912160573f * (value + 0.044715f * value * value * value)));
+  if (activation == RANKFEED_GPU_SILU) return value / (1.0f + expf(-value));
   return value;
 }
 RF_DEVICE float BiasOf(const rankfeed_op_gemm& op, uint32_t column) {

@@ -88,6 +88,8 @@ constexpr std::pair<std::string_view, uint32_t> kActivations[] = {
     {"gelu_python_tanh", RANKFEED_GPU_GELU_TANH},
     {"gelu_accurate", RANKFEED_GPU_GELU_TANH},
     {"relu", RANKFEED_GPU_RELU},
+    {"silu", RANKFEED_GPU_SILU},
+    {"swish", RANKFEED_GPU_SILU},
     {"tanh", RANKFEED_GPU_TANH}};
 
 uint32_t ReadActivation(const Reader& read, std::string_view key) {

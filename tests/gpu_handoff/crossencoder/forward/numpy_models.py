@@ -48,11 +48,12 @@ MODELS = {
     "electra_wide": ("electra", 51, 20, 1, 2, 37, 30, dict(embedding=90, stored="BF16", activation="gelu_new", labels=4)),
     "electra_same": ("electra", 48, 24, 2, 3, 40, 36, dict(embedding=24, activation="relu", types=1)),
     # Trained under torch.compile, in float64, and without model_type.
-    "bert_wrapped": ("bert", 40, 24, 2, 2, 40, 33, dict(activation="gelu_fast", stored="F64", wrapper="_orig_mod.", labels=1, config={
+    "bert_wrapped": ("bert", 40, 24, 2, 2, 40, 33, dict(activation="silu", stored="F64", wrapper="_orig_mod.", labels=1, config={
         "model_type": None, "num_labels": 1, "id2label": {"0": "no", "1": "yes"}}, left_over={"bert.embeddings.token_type_ids": None})),
     "roberta_fast": ("roberta", 44, 24, 1, 3, 40, 36, dict(activation="gelu_fast", types=1, pad=1, wrapper="module.")),
     "distilbert_wrapped": ("distilbert", 45, 24, 1, 2, 56, 35, dict(activation="tanh", wrapper="model.")),
     "electra_tanh": ("electra", 48, 24, 1, 3, 40, 36, dict(embedding=16, activation="gelu_pytorch_tanh", types=1, stored="F64")),
+    "electra_swish": ("electra", 43, 20, 1, 2, 37, 30, dict(activation="swish")),
     "bert_python": ("bert", 41, 24, 1, 3, 40, 36, dict(activation="gelu_python")),
     "roberta_new": ("roberta", 48, 24, 1, 3, 40, 36, dict(activation="gelu_new", types=2, pad=4)),
 }
@@ -62,10 +63,11 @@ ACTIVATIONS = {
     "gelu": lambda x: x * 0.5 * (1 + erf(x / math.sqrt(2))),
     "gelu_new": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     "relu": lambda x: np.maximum(x, 0),
+    "silu": lambda x: x / (1 + np.exp(-x)),
     "tanh": np.tanh,
 }
 ACTIVATIONS.update(gelu_fast=lambda x: 0.5 * x * (1 + np.tanh(x * 0.7978845608 * (1 + 0.044715 * x * x))),
-                   gelu_pytorch_tanh=ACTIVATIONS["gelu_new"], gelu_python=ACTIVATIONS["gelu"])
+                   gelu_pytorch_tanh=ACTIVATIONS["gelu_new"], gelu_python=ACTIVATIONS["gelu"], swish=ACTIVATIONS["silu"])
 HEADS = {"roberta": "tanh", "bert": "tanh", "distilbert": "relu", "electra": "gelu"}
 
 

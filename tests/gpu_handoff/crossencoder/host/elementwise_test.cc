@@ -60,6 +60,9 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
       EXPECT_NEAR(out[i], 0.5 * x * (1 + std::tanh(inner)), 1e-6);
     }
     out = a;
+    k.silu(out.data(), size);
+    for (size_t i = 0; i < size; ++i) EXPECT_NEAR(out[i], a[i] / (1 + std::exp(-double{a[i]})), 1e-6);
+    out = a;
     k.relu(out.data(), size);
     for (size_t i = 0; i < size; ++i) EXPECT_EQ(out[i], a[i] > 0 ? a[i] : 0);
     out = a;
@@ -70,7 +73,7 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
 
 TEST(Elementwise, ExtremesStayFinite) {
   const ElementwiseKernels& k = Elementwise();
-  for (const auto activation : {k.gelu, k.gelu_tanh, k.relu}) {
+  for (const auto activation : {k.gelu, k.gelu_tanh, k.relu, k.silu}) {
     std::vector<float> x = {-1e30f, -100, -20, -1e-30f, 0, 1e-30f, 20, 100, 1e30f};
     activation(x.data(), x.size());
     const std::vector<float> expected = {0, 0, 0, 0, 0, 0, 20, 100, 1e30f};

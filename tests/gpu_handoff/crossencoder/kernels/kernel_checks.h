@@ -410,6 +410,7 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     checks.Gemm(dtype, 3, 70, 5, RANKFEED_GPU_NO_ACTIVATION);
     checks.Gemm(dtype, 33, 64, 40, RANKFEED_GPU_GELU_TANH);
     checks.Gemm(dtype, 33, 65, 40, RANKFEED_GPU_RELU);
+    checks.Gemm(dtype, 34, 66, 40, RANKFEED_GPU_SILU);
     checks.Gemm(dtype, 131, 72, 40, RANKFEED_GPU_NO_ACTIVATION, false);
     checks.Gemm(dtype, 130 * scale, 65 * scale, 33 * scale, RANKFEED_GPU_GELU);
     checks.Attention(dtype, {1, 0, 33, 65, 2}, 2, 32);
