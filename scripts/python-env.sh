@@ -32,7 +32,7 @@ make_env .venv-sp-0.2.1 tests/requirements-sp-0.2.1.txt "numpy, sentencepiece" -
 make_env .venv-examples tests/requirements-examples.txt "mypy.api, onnxruntime, pandas, pyarrow, transformers.models.auto"
 case ${1-} in
   long)
-    make_env .venv-clients tests/requirements-clients.txt "cohere, infinity_client, langchain_cohere, openapi_spec_validator"
+    make_env .venv-clients tests/requirements-clients.txt "cohere, haystack, infinity_client, langchain_cohere, litellm, openapi_spec_validator"
     make_env .venv-packages tests/requirements-packages.txt "auditwheel, conan, spdx_tools"
     ;;
   ray) make_env .venv-ray tests/requirements-ray.txt "datasets, ray.data" ;;

@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: MIT
 """clients_test.py RANKFEED: the rerank clients that people have, against `rankfeed serve`: cohere's SDK (API 1 and
-2, waiting and asynchronous), langchain-cohere, llama-index's postprocessor for text-embeddings-inference, and
-infinity_client; and what reads its documents: a validator of OpenAPI, parsers of Prometheus and OpenMetrics."""
+2, waiting and asynchronous), langchain-cohere, llama-index's postprocessor for text-embeddings-inference,
+infinity_client, LiteLLM and Haystack's ranker for Cohere; and what reads its documents: a validator of OpenAPI, parsers of Prometheus and OpenMetrics."""
 
 import asyncio
 import json
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
 import urllib.request
 
+# Read when they are imported: nothing is fetched, nothing reported.
+os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", HAYSTACK_TELEMETRY_ENABLED="False")
+
 import cohere
+import litellm
 import openapi_spec_validator
+from haystack import Document
+from haystack.utils import Secret
+from haystack_integrations.components.rankers.cohere import CohereRanker
 from infinity_client import Client as InfinityClient
 from infinity_client.api.default import rerank as infinity_rerank
 from infinity_client.models import RerankInput
@@ -25,6 +33,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 import bert_folder_test
 from server_process import Server
 
+litellm.suppress_debug_info = True
 RANKFEED, KEY = sys.argv[1], "a-key"
 QUERY = "What do pandas eat?"
 DOCUMENTS = ["A panda is a bear.", "Bamboo.", "The capital of France is Paris.", "Pandas eat bamboo all day."]
@@ -104,6 +113,21 @@ class Clients(unittest.TestCase):
         self.assertEqual([r.document for r in answer.results], [DOCUMENTS[i] for i in self.order])
         self.assertEqual(answer.model, "panda")
         self.assertGreater(answer.usage.total_tokens, 0)
+
+    def test_litellm(self):
+        given = dict(api_base=self.url, api_key=KEY, query=QUERY, documents=DOCUMENTS, top_n=3)
+        answers = (litellm.rerank(model="hosted_vllm/panda", **given),
+                   litellm.rerank(model="infinity/panda", return_documents=False, **given))  # it takes strings alone
+        for answer in answers:
+            self.check((r["index"] for r in answer.results), (r["relevance_score"] for r in answer.results), 3)
+            self.assertGreater(answer.meta["tokens"]["input_tokens"], 0)
+        self.assertEqual([r["document"]["text"] for r in answers[0].results], [DOCUMENTS[i] for i in self.order[:3]])
+
+    def test_haystack(self):
+        ranker = CohereRanker(model="panda", api_key=Secret.from_token(KEY), api_base_url=self.url, top_k=3)
+        ranker.warm_up()
+        answer = ranker.run(query=QUERY, documents=[Document(content=text, id=str(i)) for i, text in enumerate(DOCUMENTS)])["documents"]
+        self.check((int(document.id) for document in answer), (document.score for document in answer), 3)
 
     def get(self, path, **fields):
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {KEY}", **fields})
