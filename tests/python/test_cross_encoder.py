@@ -280,6 +280,8 @@ class BadInput(Case):
 class Processes(Case):
     def test_an_interrupted_call_ends_and_the_next_one_works(self):
         """The calls would take minutes; how long the interrupt took is printed."""
+        # A shell's background jobs ignore it, and the calls would go on.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         model = rankfeed.CrossEncoder(folder_of(self.parent, hidden=256, inner=1024, layers=12), threads=1)
         want = model.rank(QUERY, DOCS[:2])
         docs = ["bamboo " * 300] * 20000
