@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/other_kind.h"
@@ -44,7 +45,8 @@ std::string ReadIfThere(const std::string& path) {
     throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw BuildError(RANKFEED_E_IO, 0, path + ": cannot be read");
+  if (!file && errno == ENOMEM) throw std::bad_alloc();
+  if (!file) throw BuildError(RANKFEED_E_IO, 0, path + ": " + std::generic_category().message(errno));
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (const char* const what = OtherKind(text)) throw BuildError(RANKFEED_E_PARSE, 0, path + ": is " + what);
   return text;
@@ -54,8 +56,7 @@ Document::Document(std::string_view text, std::string name, Root kind)
     : source_{std::move(name), simdjson::padded_string(text.empty() ? "{}" : text)} {
   ShortenIntegers(&source_.text);
   simdjson::dom::element root;
-  const auto error = parser_.parse(source_.text).get(root);
-  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  const auto error = WithMemory(parser_.parse(source_.text).get(root));
   if (error != simdjson::SUCCESS) {
     throw BuildError(RANKFEED_E_PARSE, 0, source_.name + ": not valid JSON: " + simdjson::error_message(error));
   }

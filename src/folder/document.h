@@ -2,6 +2,8 @@
 // folder/document.h: the JSON files of a model's folder.
 #pragma once
 
+#include <cerrno>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +11,13 @@
 #include "builder/files/json_value.h"
 
 namespace rankfeed::folder {
+
+// Returns an error of simdjson's as it is. Throws std::bad_alloc where it means want of memory, which opening a file
+// takes, too: otherwise a file that cannot be read now would be taken for one that says nothing.
+inline simdjson::error_code WithMemory(simdjson::error_code error) {
+  if (error == simdjson::MEMALLOC || (error == simdjson::IO_ERROR && errno == ENOMEM)) throw std::bad_alloc();
+  return error;
+}
 
 // Reads a file whole; empty where there is none. Throws BuildError: IO for what is no file; PARSE for what is something
 // else by its first bytes (a git-lfs pointer, a web page).

@@ -248,9 +248,9 @@ bool Lowers(const Steps& steps) {
 simdjson::dom::element ReadJson(simdjson::dom::parser* parser, const std::filesystem::path& path) {
   simdjson::dom::element read;
   simdjson::padded_string text;
-  if (simdjson::padded_string::load(path.string()).get(text) == simdjson::SUCCESS) {
+  if (WithMemory(simdjson::padded_string::load(path.string()).get(text)) == simdjson::SUCCESS) {
     ShortenIntegers(&text);
-    if (parser->parse(text).get(read) == simdjson::SUCCESS) return read;
+    if (WithMemory(parser->parse(text).get(read)) == simdjson::SUCCESS) return read;
   }
   return parser->parse(std::string_view("{}")).value();
 }

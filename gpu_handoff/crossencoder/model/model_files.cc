@@ -106,9 +106,10 @@ void ModelFiles::OpenShards(const std::string& folder) {
   RefuseOtherKind(file.bytes(), weights_name_);
   simdjson::dom::parser parser;
   simdjson::dom::object map;
-  if (parser.parse(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size())["weight_map"]
-              .get(map) != simdjson::SUCCESS ||
-      map.size() == 0) {
+  const auto error =
+      parser.parse(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size())["weight_map"].get(map);
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error != simdjson::SUCCESS || map.size() == 0) {
     refuse("no JSON object with a weight_map of tensors");
   }
   for (const simdjson::dom::key_value_pair entry : map) {

@@ -10,9 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <new>
+#include <system_error>
 
 #include "base/other_kind.h"
 #include "builder/base/model_spec.h"
+#include "folder/document.h"
 #include "folder/rebuilt.h"
 #include "platform/files/file_calls.h"
 
@@ -119,7 +122,7 @@ Error CheckTokens(const std::string& folder, const std::string& tokenizer_json, 
   if (!wanted) return wanted.error();
   simdjson::dom::parser parser;
   simdjson::dom::element file;
-  if (wanted->empty() || parser.load(tokenizer_json).get(file) != simdjson::SUCCESS) return {};
+  if (wanted->empty() || WithMemory(parser.load(tokenizer_json).get(file)) != simdjson::SUCCESS) return {};
   simdjson::dom::array list;
   if (file["added_tokens"].get(list) == simdjson::SUCCESS) {
     for (const simdjson::dom::element entry : list) {
@@ -157,6 +160,8 @@ Result<Json> ReadObject(const std::string& path) {
   if (const char* why = files::WhyUnreadable(path.c_str(), files::ReadAs::kWhole))
     return Error{RANKFEED_E_IO, fmt::format("{}: {}, not a file", path, why)};
   std::ifstream file(path, std::ios::binary);
+  if (!file && errno == ENOMEM) throw std::bad_alloc();
+  if (!file) return Error{RANKFEED_E_IO, fmt::format("{}: {}", path, std::generic_category().message(errno))};
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (const char* what = OtherKind(text))
     return Error{RANKFEED_E_PARSE, fmt::format("{}: is {}", path, what)};
@@ -221,7 +226,7 @@ std::string SideOf(const simdjson::dom::element& object) {
 std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) {
   simdjson::dom::parser parser;
   simdjson::dom::element file, part;
-  if (parser.load(tokenizer_json).get(file) != simdjson::SUCCESS) return std::nullopt;
+  if (WithMemory(parser.load(tokenizer_json).get(file)) != simdjson::SUCCESS) return std::nullopt;
   FileDefaults out;
   std::string_view name;
   if (file["truncation"].get(part) == simdjson::SUCCESS && part.is_object()) {

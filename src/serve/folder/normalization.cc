@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <span>
 
+#include "folder/document.h"
 #include "serve/folder/folder.h"
 #include "serve/folder/pairing.h"
 
@@ -132,7 +133,7 @@ Result<std::string> DifferentNormalization(const rankfeed_model* vocabulary, con
   simdjson::dom::parser parser;
   element root;
   Rules rules;
-  if (parser.load(stated.string()).get(root) == SUCCESS) {
+  if (WithMemory(parser.load(stated.string()).get(root)) == SUCCESS) {
     rules = TokenizerRules(root).out;
   } else {
     stated.replace_filename("tokenizer_config.json");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "folder/document.h"
 #include "serve/folder/pairing.h"
 
 namespace rankfeed::folder {
@@ -78,6 +79,7 @@ class Comparison {
 
   void TakeLines(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
+    if (!file && errno == ENOMEM) throw std::bad_alloc();
     std::string line;
     for (uint64_t id = 0; std::getline(file, line); ++id) {
       if (!IsTrimmed(Has(id), line)) Take(line, id);
@@ -103,9 +105,9 @@ std::string DifferentPiece(const rankfeed_model* vocabulary, const std::string& 
   }
   simdjson::dom::parser parser;
   element root;
-  if (parser.load((folder / "tokenizer.json").string()).get(root) == SUCCESS) {
+  if (WithMemory(parser.load((folder / "tokenizer.json").string()).get(root)) == SUCCESS) {
     out.TakeTokenizer(root);
-  } else if (parser.load((folder / "vocab.json").string()).get(root) == SUCCESS) {
+  } else if (WithMemory(parser.load((folder / "vocab.json").string()).get(root)) == SUCCESS) {
     out.TakeAll(root);
   }
   return out.different();
