@@ -55,7 +55,7 @@ void Run(std::span<const uint8_t> bytes) {
   Encoder general(model->get(), kMaxText, true, 0), placed(model->get(), kMaxText, true, 4096),
       fast(model->get(), kMaxText, false, 4096);
   general.LeaveFastRoad();
-  FUZZ_ASSERT(placed.get()->words.has_value());
+  FUZZ_ASSERT(placed.get()->has_fast_road());
   const plain::HfBpe plain = vocabulary.Plain();
   while (!in.empty()) {
     std::vector<std::string> splits = {DrawWord(in, letters, 6)};

@@ -117,10 +117,7 @@ class Encoder {
   }
 
   // From now on no text takes the fast road.
-  void LeaveFastRoad() {
-    encoder_->engine.reset();
-    encoder_->words.reset();
-  }
+  void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
 
   // From now on every text takes the general path, in as many parts as it can be cut into. False
   // where texts of the model cannot be cut.

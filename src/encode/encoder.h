@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <variant>
 
 #include "base/layout.h"
 #include "encode/stream.h"
@@ -12,8 +12,6 @@
 #include "fast/engine.h"
 #include "fast/kernels/kernels.h"
 #include "fast/normalized_tokens.h"
-#include "fast/words/engine.h"
-#include "fast/words/merge_speller.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 #include "reference/hf_encode.h"
@@ -60,11 +58,20 @@ struct Around {
   void Prepare(const Model& model);
 };
 
-// The arrays of an encoder.
+// The arrays of an encoder. Of the fast road one kind of engine has some, that of the model.
 struct Scratch {
   reference::Scratch general;
-  fast::Scratch segment;
-  words::Scratch words;  // in its place, of a model with independent words
+  fast::Engine<fast::Unigram>::Scratch unigram;
+  fast::Engine<fast::WordPiece>::Scratch wordpiece;
+  fast::Engine<fast::Bpe>::Scratch bpe;
+
+  // Calls use with the arrays of the model's kind.
+  template <class Use>
+  void WithKind(const Model& model, const Use& use) {
+    if (model.unigram()) return use(unigram);
+    if (model.wordpiece()) return use(wordpiece);
+    use(bpe);
+  }
 };
 
 }  // namespace rankfeed::encode
@@ -73,26 +80,31 @@ struct rankfeed_encoder {
   uint64_t magic = rankfeed::kEncoderMagic;  // catches scratch that was never initialised
   const rankfeed_model* model;
   rankfeed_limits limits;
-  rankfeed::reference::Scratch general;
-  rankfeed::fast::Scratch segment;
-  rankfeed::words::Scratch word_scratch;
+  rankfeed::encode::Scratch scratch;
+  rankfeed::reference::Scratch& general = scratch.general;
   rankfeed::fast::Isa isa = rankfeed::fast::ChosenIsa();
-  // None of these where the model does not allow the fast road.
-  std::optional<rankfeed::fast::NormalizedTokens> normalized_tokens;
-  std::optional<rankfeed::fast::Cuts> cuts;
-  std::optional<rankfeed::fast::Engine> engine;
-  // In its place, of a model with independent words: what spells them, and the engine.
-  std::optional<rankfeed::words::WordPieceSpeller> wordpiece;
-  std::optional<rankfeed::words::MergeSpeller> bpe;
-  std::optional<rankfeed::words::Engine> words;
+  rankfeed::fast::NormalizedTokens normalized_tokens;
+  rankfeed::fast::Cuts cuts;
+  // None where the model does not allow the fast road.
+  std::variant<std::monostate, rankfeed::fast::Engine<rankfeed::fast::Unigram>,
+               rankfeed::fast::Engine<rankfeed::fast::WordPiece>, rankfeed::fast::Engine<rankfeed::fast::Bpe>>
+      engine;
   char* scratch_end = nullptr;
   bool fast_offsets = false;        // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
   rankfeed::encode::Stream stream;  // of rankfeed_encode_begin
 
-  // Whether there is a fast road at all.
-  bool has_fast_road() const { return engine.has_value() || words.has_value(); }
+  // Returns whether there is a fast road at all.
+  bool has_fast_road() const { return engine.index() != 0; }
+  // Returns what use makes of the engine, which is there.
+  template <class Use>
+  auto WithEngine(const Use& use) {
+    using namespace rankfeed::fast;  // NOLINT: the struct must have the C API's name
+    if (auto* const unigram = std::get_if<Engine<Unigram>>(&engine)) return use(*unigram);
+    if (auto* const wordpiece = std::get_if<Engine<WordPiece>>(&engine)) return use(*wordpiece);
+    return use(*std::get_if<Engine<Bpe>>(&engine));
+  }
   // The arrays of the fast road, which do not grow with the text: from the end of those that do.
   char* fast_begin() const { return general.working_end(); }
   size_t fast_size() const { return static_cast<size_t>(scratch_end - fast_begin()); }
@@ -103,14 +115,10 @@ struct rankfeed_encoder {
                                  uint32_t cache_bytes, rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     scratch->general.Carve(layout, model, sizes);
-    if (!model.unigram()) {
-      scratch->words.Carve(layout, model, cache_bytes);
-    } else {
-      scratch->segment.Carve(layout, cache_bytes);
-    }
+    scratch->WithKind(model, [&](auto& kind) { kind.Carve(layout, model, cache_bytes); });
     return self;
   }
 
   rankfeed_encoder(const rankfeed_model& of, const rankfeed_limits& given,
-                   const rankfeed::encode::Scratch& scratch);
+                   const rankfeed::encode::Scratch& arrays);
 };

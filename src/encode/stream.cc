@@ -6,18 +6,13 @@
 
 #include "encode/encoder.h"
 #include "encode/text_encoder.h"
-#include "image/fast_road.h"
 
 namespace rankfeed::encode {
 
 const char* Stream::Obstacle(const rankfeed_encoder& encoder,
                              const rankfeed_encode_options& options) {
-  if (!encoder.has_fast_road()) {
-    const image::Config& config = *encoder.model->config;
-    const char* const why = image::WhyOffTheFastRoad(config.fast_road_reason, config.fast_road_op);
-    return why != nullptr ? why : "no fast road";
-  }
-  if (!encoder.cuts->any()) return encoder.cuts->obstacle();
+  if (!encoder.cuts.any()) return encoder.cuts.obstacle();
+  if (!encoder.has_fast_road()) return "no fast road";
   if (options.sp_extra[0] != 0) return "sp_extra";
   const bool special = (options.flags & RANKFEED_ADD_SPECIAL_TOKENS) != 0;
   if (!special || encoder.around.all) return nullptr;
@@ -53,7 +48,7 @@ rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, 
       *consumed += count;
       size_ += static_cast<uint32_t>(count);
       if (size_ >= enough) {
-        cut_ = encoder.cuts->FindLast({window_, size_}, looked_at_, size_);
+        cut_ = encoder.cuts.FindLast({window_, size_}, looked_at_, size_);
         // What was looked at does not change, but for a character that is not whole yet.
         looked_at_ = size_ - std::min(size_, fast::Cuts::kLookedAt);
       }
@@ -100,7 +95,7 @@ rankfeed_status Stream::EncodePart(rankfeed_encoder& encoder, uint32_t size, boo
   }
   score_ = score.after;
   first_ = false;
-  if (!last) Drop(encoder.cuts->After(size));
+  if (!last) Drop(encoder.cuts.After(size));
   return RANKFEED_OK;
 }
 

@@ -231,22 +231,23 @@ rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
 rankfeed_status TextEncoder::Route(fast::Texts& texts, TokenSink& sink, size_t* done) const {
-  if (!model_.huggingface()) return Run(*encoder_.engine, texts, sink, done);
+  if (!model_.huggingface()) return Run(texts, sink, done);
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
   const reference::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
-  return encoder_.words.has_value() ? Run(*encoder_.words, texts, sink, done)
-                                    : Run(*encoder_.engine, texts, sink, done);
+  return Run(texts, sink, done);
 }
 
-template <class Engine>
-rankfeed_status TextEncoder::Run(Engine& engine, const fast::Texts& texts, TokenSink& sink,
-                                 size_t* done) const {
-  const rankfeed_status status = engine.Encode(texts, flags_, &sink, encoder_.roads);
-  const fast::Call& call = engine.call();
+rankfeed_status TextEncoder::Run(const fast::Texts& texts, TokenSink& sink, size_t* done) const {
+  const fast::Call* last = nullptr;
+  const rankfeed_status status = encoder_.WithEngine([&](auto& engine) {
+    last = &engine.call();
+    return engine.Encode(texts, flags_, &sink, encoder_.roads);
+  });
+  const fast::Call& call = *last;
   *done = call.done();
   if (status != RANKFEED_OK) sink.count = call.text_begin();
   uint64_t bytes = 0;

@@ -60,9 +60,7 @@ class TextEncoder {
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;
   rankfeed_status Route(fast::Texts& texts, TokenSink& sink, size_t* done) const;
-  template <class Engine>
-  rankfeed_status Run(Engine& engine, const fast::Texts& texts, TokenSink& sink,
-                      size_t* done) const;
+  rankfeed_status Run(const fast::Texts& texts, TokenSink& sink, size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                rankfeed_status* status) const;

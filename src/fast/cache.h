@@ -12,7 +12,7 @@
 
 #include "base/layout.h"
 #include "fast/key.h"
-#include "models/model.h"
+#include "models/found.h"
 
 namespace rankfeed::fast {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fast/call.h: one call of an engine: the texts it encodes, where their tokens go, and how far it
-// is. Both engines keep one (fast/engine.h, fast/words/engine.h).
+// is.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "fast/spans.h"
 #include "image/fast_road.h"
-#include "models/model.h"
+#include "models/unigram/exactness.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::fast {
@@ -15,11 +15,15 @@ namespace {
 
 // Whether a part has a U+2581 at its begin only where a separator stands there.
 bool KeepsSeparator(const Model& model) {
-  return (model.segment.config->rules & (image::kPrependRules | image::kPatternSplits)) != 0;
+  return model.segment.config.has_value() && (model.segment.config->rules & (image::kPrependRules | image::kPatternSplits)) != 0;
 }
 
 // Why the ids of a text may not be those of the parts that it is cut into; null if they are.
 const char* ObstacleOf(const Model& model) {
+  if (!model.segment.config.has_value()) {
+    const char* const why = image::WhyOffTheFastRoad(model.config->fast_road_reason, model.config->fast_road_op);
+    return why != nullptr ? why : "no fast road";
+  }
   const uint32_t rules = model.segment.config->rules;
   // A part keeps the separator it begins with where only that makes a U+2581, and must not lose it.
   if (KeepsSeparator(model) && (rules & image::kStripLeft) != 0) {

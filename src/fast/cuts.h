@@ -27,7 +27,7 @@ class Cuts {
   // What parts of long texts are about as long as.
   static constexpr uint32_t kPartBytes = 32 << 10;
 
-  // Of a model that takes the fast road; all must stay.
+  // Only of a model that takes the fast road texts may be cut; all must stay.
   Cuts(const Model& model, const reference::AddedTokenFilter& filter,
        const NormalizedTokens& normalized_tokens);
 

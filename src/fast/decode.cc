@@ -28,20 +28,19 @@ bool SpanDecoder::IsDirect(const char* text) const {
 }
 
 void SpanDecoder::Scratch::Carve(Layout& layout) {
-  constexpr uint32_t kSpans = unigram::PathSearch::kCapacity + 1 + kVectorSlack;
-  paths.Carve(layout, kSpans);
-  codes = layout.Take<uint16_t>(kSpans);
-  begins = layout.Take<uint16_t>(kSpans);
+  codes = layout.Take<uint16_t>(kMaxSpans);
+  begins = layout.Take<uint16_t>(kMaxSpans);
+  decoded = layout.Take<Decoded>(LookUp::kMaxBatch + kVectorSlack);
   reader.Carve(layout);
 }
 
 SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
-                         const NormalizedTokens& normalized_tokens, Scratch& scratch)
+                         const NormalizedTokens& normalized_tokens, SpanBatch& search, const Scratch& scratch)
     : model_(model),
       tables_(model.segment),
       kernels_(kernels),
-      paths_(model, kernels.search, scratch.paths),
-      search_(scratch.paths.search),
+      search_(search),
+      decoded_(scratch.decoded),
       reader_(model, normalized_tokens, scratch.reader),
       groups_(reader_.groups()),
       leaves_nothing_((model.segment.config->rules & image::kEverySpaceIsWord) != 0 &&
@@ -55,7 +54,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   const bool resumed = resumes_;  // the first segment, whose begin the batch before decoded
   resumes_ = false;
   const Segments segments = queue.segments();
-  Decoded* const decoded = look_up.decoded();
+  Decoded* const decoded = decoded_;
   uint32_t done = 0, run_number = 0, end = count;
   bool separated = false;
   for (uint32_t k = 0; k < look_up.miss_count(); ++k) {
@@ -94,14 +93,14 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
                            !run_.trailing_space && !run_.depends &&
                            run_.Codes(first).size() <= kMaxSegmentCodes;
     decoded[done++] = {static_cast<uint16_t>(i),
-                       static_cast<uint16_t>(unigram::SpanPaths::kFirstOfRuns + first),
-                       static_cast<uint16_t>(unigram::SpanPaths::kFirstOfRuns + run_.count),
+                       static_cast<uint16_t>(SpanBatch::kFirstOfRuns + first),
+                       static_cast<uint16_t>(SpanBatch::kFirstOfRuns + run_.count),
                        cacheable,
                        run_.trailing_space,
                        run_.word_first};
     if (resumes_) break;
   }
-  look_up.SetDecoded(done);
+  decoded_count_ = done;
   return end;
 }
 
@@ -119,7 +118,7 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
       .size = search_.size(),
       .count = search_.count(),
       .size_limit = std::max(search_.room() - run_.size - run_.count, kRoom) - kRoom,
-      .count_limit = unigram::PathSearch::kMaxSpans - 2,
+      .count_limit = SpanBatch::kMaxSpans - 2,
       .metaspace = run_.metaspace};
   const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,
                                               look_up.miss_count() - first, &to);

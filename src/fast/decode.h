@@ -22,7 +22,7 @@
 #include "fast/span_writer.h"
 #include "fast/spans.h"
 #include "image/model.h"
-#include "models/model.h"
+#include "models/spans.h"
 #include "rankfeed/encode.h"
 
 namespace rankfeed::fast {
@@ -59,19 +59,20 @@ class SpanDecoder {
  public:
   // A segment of a key has no more, the U+2581 included.
   static constexpr uint32_t kMaxSegmentCodes = image::kMaxExpansionCodes * sizeof(SegmentKey);
+  static constexpr uint32_t kMaxSpans = SpanBatch::kCapacity + 1 + kVectorSlack;  // of a batch
 
   struct Scratch {
-    unigram::SpanPaths::Scratch paths;
     GroupReader::Scratch reader;
+    Decoded* decoded = nullptr;
     uint16_t* codes = nullptr;  // of the spans that are not short ones
     uint16_t* begins = nullptr;
     void Carve(Layout& layout);
   };
 
   SpanDecoder(const Model& model, const KernelTable& kernels,
-              const NormalizedTokens& normalized_tokens, Scratch& scratch);
+              const NormalizedTokens& normalized_tokens, SpanBatch& search, const Scratch& scratch);
 
-  // Decodes the misses of a batch of count segments to look_up.decoded(), as far as they fit.
+  // Decodes the misses of a batch of count segments, as far as they fit: short ones to the spans of the search.
   // Returns how many segments are decoded to their end: fewer than count when the batch is full, or when a
   // stretch takes the general path, whose run says why.
   uint32_t Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up);
@@ -81,13 +82,15 @@ class SpanDecoder {
   // Nothing is left of that segment.
   void ForgetCursor() { resumes_ = false; }
 
-  // Of search_room(), before Solve: every span may have to be searched, with its closing 0.
+  // Of search_room(): every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
   uint32_t search_room() const { return search_.room(); }
 
-  // Finds the best paths of everything decoded, which paths() has then.
-  void Solve(const unigram::ExactnessRule& rule) { paths_.Solve(run_, cjk_codes_, rule); }
-  const unigram::SpanPaths& paths() const { return paths_; }
+  // What the misses became, in order, and the spans of those that are no short ones.
+  Decoded* decoded() const { return decoded_; }
+  uint32_t decoded_count() const { return decoded_count_; }
+  const SpanList& runs() const { return run_; }
+  uint32_t cjk_codes() const { return cjk_codes_; }  // of characters from image::kFirstCjk on
 
   // It reads the codes of raw segments again; what was decoded of the batch stays.
   const GroupReader& reader() const { return reader_; }
@@ -126,8 +129,8 @@ class SpanDecoder {
   const Model& model_;
   const SegmentTables& tables_;
   const KernelTable& kernels_;
-  unigram::SpanPaths paths_;
-  unigram::PathSearch& search_;
+  SpanBatch& search_;
+  Decoded* const decoded_;
   GroupReader reader_;
   const CharacterGroups& groups_;
   const bool leaves_nothing_;  // a segment takes the general path where what it begins with vanishes
@@ -135,7 +138,7 @@ class SpanDecoder {
   // Of the segment that is decoded: the bytes before and after it in its stretch, kNoByte at an
   // end of that.
   int before_ = kNoByte, after_ = kNoByte;
-  uint32_t cjk_codes_ = 0;  // of the batch: of characters from image::kFirstCjk on
+  uint32_t cjk_codes_ = 0, decoded_count_ = 0;  // of the batch
   bool resumes_ = false;
   Cursor cursor_;
 };

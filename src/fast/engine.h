@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// fast/engine.h: the fast road from text to ids, in both parity modes.
+// fast/engine.h: the fast road from text to ids, one loop for all kinds of models, in both parity modes.
 //
 // The path of a text:
 //
-//   bytes ─scan─> segments ─look up─> found ───────────────────────────────────────┐
-//                              └─ misses ─decode─> spans ─look up, search─> paths ─┴─emit─> ids
+//   bytes ─scan─> segments ─look up─> found ────────────────────────────────────────────┐
+//                              └─ misses ─(Unigram) decode─> spans ─search─> paths ─────┴─emit─> ids
+//                                       └─(WordPiece, BPE) spell─> ids ─────────────────┘
 //
 // Words used here, in all files of this room and in the sections of an image:
 //
@@ -27,60 +28,61 @@
 //   cut          a separator that a stretch may be parted at (cuts.h).
 //   part         what is between the cuts around a segment that the engine cannot encode: it takes
 //                the general path, and the rest of its stretch stays.
+//   kind         what the engine asks of a kind of model: Unigram (unigram.h), WordPiece and Bpe
+//                (words.h). It solves the misses of a batch, writes ids and gives them their places.
 //   stop bytes   ASCII bytes that added tokens begin with.
 //
 // Exactness does not rest on these files alone: the builder decides which pipelines may use them
 // and which characters send a segment through the normalizer or a stretch to the general path.
 //
 // The files, in the order in which text meets them: queue (texts to runs of segments) with opening
-// and cuts, scan, look_up with cache and key, decode with group_reader and span_writer, what
-// models/model.h names of models/unigram (paths, ledger), emit with offsets. All loops are in kernels/.
+// and cuts, scan, look_up with cache and key; then of Unigram decode with group_reader and
+// span_writer, models/unigram (paths, ledger), unigram with offsets; of the others words with wordpiece
+// or bpe. segment_writer is what all kinds write with. All loops are in kernels/.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <span>
+#include <string_view>
 
 #include "base/layout.h"
 #include "base/token_sink.h"
 #include "fast/call.h"
-#include "fast/decode.h"
-#include "fast/emit.h"
 #include "fast/look_up.h"
 #include "fast/queue.h"
+#include "fast/unigram.h"
+#include "fast/words.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 #include "reference/added_tokens.h"
+#include "reference/scratch.h"
 
 namespace rankfeed::fast {
 
-// Whether the image allows this road at all.
+// Returns whether the image allows this road at all.
 inline bool Available(const Model& model) {
   return model.segment.config.has_value();
 }
 
-struct Scratch {
-  SegmentQueue::Scratch queue;
-  LookUp::Scratch look_up;
-  SpanDecoder::Scratch spans;
-  EmitScratch emit;
-
-  void Carve(Layout& layout, uint32_t cache_bytes) {
-    look_up.Carve(layout, cache_bytes);
-    spans.Carve(layout);
-    emit.Carve(layout);
-    queue.Carve(layout);
-    emit.ledger.lattice.Carve(
-        layout, std::max(unigram::PathSearch::kCapacity, SpanDecoder::kMaxSegmentCodes));
-  }
-};
-
+template <class Kind>
 class Engine {
  public:
-  // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
-  Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
-         const NormalizedTokens& normalized_tokens, const Cuts& cuts, reference::Scratch& general,
-         Scratch& scratch);
+  struct Scratch {
+    SegmentQueue::Scratch queue;
+    LookUp::Scratch look_up;
+    typename Kind::Scratch kind;
+    using Engine = fast::Engine<Kind>;
+
+    void Carve(Layout& layout, const Model& model, uint32_t cache_bytes) {
+      look_up.Carve(layout, cache_bytes);
+      kind.Carve(layout, model);
+      queue.Carve(layout);
+      kind.CarveLast(layout);
+    }
+  };
+
+  // For the life of an encoder; what is passed must stay.
+  Engine(const Model& model, const KernelTable& kernels, const NormalizedTokens& normalized_tokens,
+         const Cuts& cuts, reference::Scratch& general, Scratch& scratch);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -91,7 +93,7 @@ class Engine {
   // Call::done names is void.
   rankfeed_status Encode(const Texts& texts, uint32_t flags, TokenSink* sink, rankfeed_road_counts* roads);
 
-  // How far the last call came.
+  // Returns how far the last call came.
   const Call& call() const { return call_; }
 
  private:
@@ -99,23 +101,21 @@ class Engine {
   [[gnu::always_inline]] rankfeed_reason EmitRun(const Segments& segments, uint32_t begin,
                                                  uint32_t end, uint32_t decoded_end,
                                                  SegmentRun* run);
-  void CutOutUnplaced(rankfeed_reason reason);
+  bool AddToken(const SegmentRun& run);
+  void CutOut(rankfeed_reason reason);
   rankfeed_status Leave(rankfeed_reason reason);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason, bool part, bool inside,
                           reference::CarriedScore* score);
 
   const Model& model_;
-  const unigram::ExactnessRule rule_;
   const bool keeps_separator_;  // Cuts::keeps_separator
   const ByteClasses classes_;
   SegmentQueue queue_;
   LookUp look_up_;
-  SpanDecoder spans_;
-  Emitter emitter_;
+  Kind kind_;
   reference::Scratch& general_;
-
   Call call_;
-  uint32_t batch_size_ = 0;  // segments to look up together
+  std::string_view stretch_;  // the one that is written
 };
 
 }  // namespace rankfeed::fast

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "fast/kernels/kernels.h"
-#include "models/model.h"
 
 namespace rankfeed::fast {
 
@@ -19,7 +18,6 @@ void LookUp::Scratch::Carve(Layout& layout, uint32_t cache_bytes) {
   batch.misses = layout.Take<uint16_t>(kEntries);
   slots = layout.Take<uint16_t>(kRepeatSlots);
   repeats = layout.Take<Repeat>(kEntries);
-  decoded = layout.Take<Decoded>(kEntries);
   inserts = layout.Take<uint16_t>(kEntries);
 }
 
@@ -73,56 +71,6 @@ void LookUp::ForgetRepeats(uint32_t k) {
     }
   }
   std::sort(misses + k + 1, misses + miss_count_);
-}
-
-void LookUp::Resolve(const unigram::SpanPaths& spans, uint32_t end) {
-  // Copies: for all the compiler knows what is stored below is what the members point to.
-  Found* const all = scratch_.batch.found;
-  Decoded* const decoded = scratch_.decoded;
-  uint16_t* const inserts = scratch_.inserts;
-  const uint32_t count = decoded_count_;
-  uint32_t left = 0, insert_count = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    const Decoded miss = decoded[k];
-    const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
-    // Ids hold up to the score that the info names; beyond it the segment is decoded again from its bytes. Where they
-    // never hold, the span is searched anew, if it is no short one.
-    const bool may_hold = found.info.exact_below != 0;
-    if (found.info.count != 0 && (may_hold || spans.IsShort(miss.first))) {
-      all[miss.segment] = found;
-      inserts[insert_count] = miss.segment;
-      insert_count += may_hold;
-    } else {
-      all[miss.segment].ids = nullptr;
-      decoded[left++] = miss;
-    }
-  }
-  decoded_count_ = left;
-  insert_count_ = insert_count;
-  if (repeat_count_ != 0) ResolveRepeats(end);
-}
-
-void LookUp::ResolveRepeats(uint32_t end) {
-  Found* const found = scratch_.batch.found;
-  Decoded* const decoded = scratch_.decoded;
-  const uint32_t own = decoded_count_;
-  for (uint32_t k = 0; k < repeat_count_ && scratch_.repeats[k].segment < end; ++k) {
-    const auto [segment, of] = scratch_.repeats[k];
-    found[segment] = found[of];
-    if (found[of].ids != nullptr) continue;
-    // A miss, or itself a repeat of one.
-    const auto before = [](const Decoded& a, uint16_t wanted) { return a.segment < wanted; };
-    const Decoded* miss = std::lower_bound(decoded, decoded + own, of, before);
-    if (miss == decoded + own || miss->segment != of) {
-      miss = decoded + decoded_count_ - 1;
-      while (miss->segment != of) --miss;
-    }
-    decoded[decoded_count_] = *miss;
-    decoded[decoded_count_++].segment = segment;
-  }
-  if (decoded_count_ == own) return;
-  std::sort(decoded, decoded + decoded_count_,
-            [](const Decoded& a, const Decoded& b) { return a.segment < b.segment; });
 }
 
 void LookUp::Insert() {

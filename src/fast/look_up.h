@@ -15,9 +15,8 @@
 #include "fast/cache.h"
 #include "fast/key.h"
 #include "fast/queue.h"
-#include "fast/spans.h"
 #include "image/format.h"
-#include "models/model.h"
+#include "models/found.h"
 
 namespace rankfeed::fast {
 
@@ -62,7 +61,6 @@ class LookUp {
     LookUpBatch batch = {};
     uint16_t* slots = nullptr;  // kRepeatSlots
     Repeat* repeats = nullptr;
-    Decoded* decoded = nullptr;
     uint16_t* inserts = nullptr;
     void Carve(Layout& layout, uint32_t cache_bytes);
   };
@@ -79,7 +77,7 @@ class LookUp {
   // The same for a batch of one segment that is known to be a miss.
   void Miss();
 
-  // An engine whose segments hold always fills in what misses and repeats are, and lists what Insert keeps.
+  // A kind of model fills in what the misses and the repeats are, and lists what Insert keeps.
   Found* found() const { return scratch_.batch.found; }
   std::span<const Repeat> repeats() const { return {scratch_.repeats, repeat_count_}; }
   uint16_t* inserts() { return scratch_.inserts; }
@@ -92,24 +90,14 @@ class LookUp {
   // own. This is called once a batch at most: O((misses + repeats) log).
   void ForgetRepeats(uint32_t k);
 
-  // What misses were decoded to: room for as many, in order, and how many there are.
-  Decoded* decoded() const { return scratch_.decoded; }
-  uint32_t decoded_count() const { return decoded_count_; }
-  void SetDecoded(uint32_t count) { decoded_count_ = count; }
-
-  // After a search. Misses that are like segments of the tables now are found, repeats before
-  // segment `end` what the segments are that they repeat; decoded() is left with what is neither.
-  void Resolve(const unigram::SpanPaths& spans, uint32_t end);
   // Keeps what was resolved in the cache. Ids of the batch are void then.
   void Insert();
 
  private:
-  void ResolveRepeats(uint32_t end);
-
   const KernelTable& kernels_;
   Scratch& scratch_;
   const LookUpTables tables_;
-  uint32_t miss_count_ = 0, decoded_count_ = 0, repeat_count_ = 0, insert_count_ = 0;
+  uint32_t miss_count_ = 0, repeat_count_ = 0, insert_count_ = 0;
 };
 
 }  // namespace rankfeed::fast

@@ -10,7 +10,7 @@
 namespace rankfeed::fast {
 
 NormalizedTokens::NormalizedTokens(const Model& model) : model_(model) {
-  if (model.added_normalized.empty()) return;
+  if (model.added_normalized.empty() || !model.segment.config.has_value()) return;
   for (const image::AddedToken& token : model.added_tokens) {
     const bool counts = (token.flags & image::kNormalized) != 0;
     const std::string_view text = counts ? model.text(token.normalized) : std::string_view();

@@ -19,7 +19,7 @@ namespace rankfeed::fast {
 
 class NormalizedTokens {
  public:
-  // Of a model that takes the fast road.
+  // A model that does not take the fast road has none.
   explicit NormalizedTokens(const Model& model);
 
   bool empty() const { return first_count_ == 0; }

@@ -16,7 +16,8 @@ namespace rankfeed::fast {
 
 class Signs {
  public:
-  explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {}
+  explicit Signs(const Model& model)
+      : model_(model), rules_(model.segment.config.has_value() ? model.segment.config->rules : 0) {}
 
   bool any() const { return (rules_ & image::kPunctuationIsWord) != 0; }
   // Whether spaces before a sign are a word.

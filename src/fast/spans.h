@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "fast/key.h"
 #include "image/model.h"
-#include "models/model.h"
+#include "models/spans.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::fast {
@@ -55,7 +55,7 @@ struct ShortDecode {
 
   const image::CharInfo* basic;  // by code point, of the first 65,536
   uint16_t* codes;
-  unigram::Span* spans;
+  Span* spans;
   Decoded* decoded;      // one for each segment done
   uint32_t size, count;  // of codes and spans, moved on
   uint32_t size_limit, count_limit;
@@ -76,7 +76,7 @@ inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start
 
 // Where other segments are decoded to: spans that lie one after the other, and the one that is
 // open after them. A U+2581 begins a span wherever it stands.
-struct RunDecode : unigram::SpanList {
+struct RunDecode : SpanList {
   // In most scripts spans are cut from this length on: shorter ones gain nothing, and the pieces'
   // own cuts in alphabetic words would only make more of them.
   static constexpr uint32_t kCutFrom = 40;

@@ -313,6 +313,17 @@ inline constexpr uint32_t kDirectCodeCount = 0x10001;
 
 // Says how many ids a segment has, and when they hold (models/unigram/exactness.h).
 struct alignas(4) PathInfo {
+  static constexpr uint8_t kAlways = 60;         // in exact_below: at any score
+  static constexpr uint16_t kMostBound = 0xffff;  // in score_bound: as much, or more
+
+  // Ids of a word that has no score. covers_all: they are one token, of all bytes of the word.
+  static constexpr PathInfo OfWord(uint32_t count, bool covers_all) {
+    return {static_cast<uint8_t>(count), kAlways, covers_all};
+  }
+  bool covers_all() const { return count == 1 && score_bound == 1; }
+  // Ids that no loop may write which goes by infos: they do not hold at any score.
+  static constexpr PathInfo Never(uint32_t count) { return {static_cast<uint8_t>(count), 0, kMostBound}; }
+
   uint8_t count;
   uint8_t exact_below;    // the ids hold while the score so far is above -2^exact_below
   uint16_t score_bound;   // what the segment adds to that at most

@@ -417,7 +417,7 @@ class Verifier {
             SectionId::kSpannedPairs);
   }
 
-  // fast/words/ with BPE: fast/scan.h reads the pattern, the class of every character, and which of
+  // BPE (fast/bpe.h): fast/scan.h reads the pattern, the class of every character, and which of
   // them stand together in some piece.
   void Splits() {
     LookUpSizes();
@@ -426,7 +426,7 @@ class Verifier {
     Require(w.rules == splits && m_.huggingface() && m_.has(kByteLevel), SectionId::kSegmentConfig);
     Require(w.space_run != 1, SectionId::kSegmentConfig);  // a run of one would be a split of none
     Require(m_.split_classes.present(), SectionId::kSplitClasses);
-    // fast/split_scan.h looks for what NFC changes wherever there is a normalizer, and words/merge_speller.h
+    // fast/split_scan.h looks for what NFC changes wherever there is a normalizer, and fast/bpe.h
     // for runs of spaces.
     Require(m_.normalizer.empty() || HasTables(kCanonicalTable), SectionId::kNormalizer);
     Require(w.space_run == 0 || !m_.added_normalized.empty(), SectionId::kAddedTrieNormalized);
@@ -455,7 +455,7 @@ class Verifier {
     Require(m_.segment.direct_codes.size() == kDirectCodeCount, SectionId::kDirectCodes);
   }
 
-  // fast/words/: every segment begins a word; a word's codes have places up to max_input_chars.
+  // fast/wordpiece.h: every segment begins a word; a word's codes have places up to max_input_chars.
   void Words() {
     LookUpSizes();
     Require((m_.segment.config->rules & ~kNoOffsets) == kPunctuationIsWord, SectionId::kSegmentConfig);

@@ -2,15 +2,17 @@
 #
 # A file may include only files of its own module or of a module before it in this list. platform/files/, builder/ with its
 # rooms, folder/, capi/folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
-set(order base platform trie image unicode normalize split models reference fast fast/words encode
+set(order base platform trie image unicode normalize split models reference fast encode
     rerank/templates rerank corpus capi parallel counters platform/files
     builder/base builder/trie builder/image builder/unicode builder/split builder/normalize builder/files builder/fast
     builder/models builder folder capi/folders corpus_builder receipt audit serve cli)
-# Of models/ the fast road includes the page that says what the engines ask of a kind of model. The one exception is the
-# file that fills the tables of loops of all rooms, for each instruction set: it has to declare those loops. Kinds of
-# models do not include each other, in builder/models as in models.
-set(models_page models/model.h)
-set(models_exceptions "fast/kernels/dispatch.cc models/unigram/kernels/loops.h")
+# Of models/ a file of the fast road includes what all kinds of model share, and of a kind only the file by its name does
+# more. The exceptions are the tables of loops of all rooms, for each instruction set, and the cuts, which carry a score.
+# Kinds of models do not include each other, in builder/models as in models.
+set(models_shared models/found.h models/spans.h)
+set(models_exceptions "fast/kernels/dispatch.cc models/unigram/kernels/loops.h"
+    "fast/kernels/kernels.h models/unigram/kernels/kernels.h" "fast/kernels/kernels.h models/bpe/merge.h"
+    "fast/cuts.cc models/unigram/exactness.h")
 set(exceptions_left ${models_exceptions})
 set(problems "")
 set(edges 0)
@@ -67,13 +69,14 @@ foreach(source IN LISTS sources)
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
       endif()
     elseif(EXISTS "${SOURCE_DIR}/src/${include}")
-      if(include MATCHES "^models/" AND NOT include STREQUAL models_page)
+      list(FIND models_shared "${include}" shared)
+      if(include MATCHES "^models/" AND shared EQUAL -1)
         list(FIND models_exceptions "${source} ${include}" exception)
         list(REMOVE_ITEM exceptions_left "${source} ${include}")
         string(REGEX REPLACE "^models/([^/]*)/.*" "\\1" kind "${include}")
-        if(module MATCHES "^fast(/words)?$" AND exception EQUAL -1)
-          string(APPEND problems "\n  src/${source} includes ${include}, of models more than ${models_page}")
-        elseif(source MATCHES "^models/([^/]*)/" AND NOT kind STREQUAL CMAKE_MATCH_1 AND NOT include STREQUAL "models/found.h")
+        if(module STREQUAL "fast" AND exception EQUAL -1 AND NOT source MATCHES "^fast/${kind}\\.(h|cc)$")
+          string(APPEND problems "\n  src/${source} includes ${include}, of a kind of model")
+        elseif(source MATCHES "^models/([^/]*)/" AND NOT kind STREQUAL CMAKE_MATCH_1)
           string(APPEND problems "\n  src/${source} includes ${include}, of another kind of model")
         endif()
       endif()

@@ -91,7 +91,7 @@ TEST_P(HfByteBpe, EncodesEveryShortWordAsMergesDo) {
       SCOPED_TRACE(model.File());
       const plain::HfBpe plain = model.Plain();
       TestEngine fast(model.File(), 1 << 17), general(model.File(), 1 << 17);
-      ASSERT_TRUE(fast.encoder()->words.has_value());
+      ASSERT_TRUE(fast.encoder()->has_fast_road());
       general.LeaveFastRoad();
       std::vector<std::string> splits;  // of a text of several blocks, whose words are found by masks
       for (const std::string& word : words) {

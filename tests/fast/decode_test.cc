@@ -405,7 +405,7 @@ TEST(Decode, ShortSegmentsAreTheSameOnEveryIsa) {
       std::vector<uint32_t> first_ends;
       for (const fast::KernelTable* kernel : kernels) {
         std::vector<uint16_t> codes(kCount * (kMost + 2) + 64);
-        std::vector<unigram::Span> spans(kCount);
+        std::vector<Span> spans(kCount);
         std::vector<fast::Decoded> out(kCount);
         fast::ShortDecode to{model.segment.char_info.data, codes.data(), spans.data(), out.data(), 0, 0,
                               kCount * (kMost + 2),  kCount,       1};

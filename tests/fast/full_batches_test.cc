@@ -9,7 +9,7 @@
 #include <span>
 
 #include "fast/word_forms.h"
-#include "models/unigram/search.h"
+#include "models/spans.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed {
@@ -18,13 +18,13 @@ namespace {
 using namespace fast_test;  // NOLINT: the test's own vocabulary
 
 constexpr uint32_t kRoom = 512;
-static_assert(kRoom < unigram::PathSearch::kCapacity);
+static_assert(kRoom < SpanBatch::kCapacity);
 
 // An encoder of the fast road whose batches are full soon.
 Encoder MakeSmall(const rankfeed_model* model, uint32_t cache_bytes, bool offsets = false) {
   auto encoder = Encoder::Create(model, 1 << 16, offsets, cache_bytes);
   EXPECT_TRUE(encoder) << encoder.error().message;
-  encoder->get()->segment.spans.paths.search.set_room(kRoom);
+  encoder->get()->scratch.unigram.kind.paths.search.set_room(kRoom);
   return std::move(*encoder);
 }
 

@@ -105,7 +105,7 @@ TEST_P(Stream, CarriesScoresOfLongTexts) {
   auto whole = Encoder::Create(model(), 8 << 20);
   auto plain = Encoder::Create(model(), 8 << 20);
   ASSERT_TRUE(whole && plain);
-  plain->get()->engine.reset();
+  plain->get()->engine.emplace<std::monostate>();
   Encoder encoder = Make(model(), false, 4096);
   std::mt19937_64 random(6);
   for (const size_t bytes : {100'000, 400'000, 3'000'000}) {

@@ -310,7 +310,7 @@ Encoder Make(const rankfeed_model* model, bool plain, uint32_t cache_bytes) {
   // Texts that cannot be cut may become thirteen times as long.
   auto encoder = Encoder::Create(model, 1 << 16, plain, cache_bytes, 1 << 20);
   EXPECT_TRUE(encoder) << encoder.error().message;
-  if (plain) encoder->get()->engine.reset();
+  if (plain) encoder->get()->engine.emplace<std::monostate>();
   return std::move(*encoder);
 }
 

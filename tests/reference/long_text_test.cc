@@ -65,7 +65,7 @@ class Pair {
  public:
   explicit Pair(const rankfeed_model* model) : whole_(Create(model)), parts_(Create(model)) {
     for (Encoder* const encoder : {&whole_, &parts_}) {
-      encoder->get()->engine.reset();
+      encoder->get()->engine.emplace<std::monostate>();
     }
     whole_.get()->general.parting = {};
     cuts_ = test::CutEverywhere(parts_.get());

@@ -79,10 +79,10 @@ FAULTS = {
                    "wordpiece_test words_test", "(wordpiece_test|words_test|words_stress_test)"),
     "half_word": ("models/wordpiece/greedy.h", "if (id == trie::kNoValue) return false;", "if (id == trie::kNoValue) return begin != 0;",
                   "wordpiece_test words_test", "(wordpiece_test|words_test|words_stress_test)"),
-    # fast/words
-    "gaps": ("fast/words/engine.cc", "covers_all = word.count == 1 && !word.gaps;", "covers_all = word.count == 1;",
+    # fast, of the kinds with independent words
+    "gaps": ("fast/words.h", "word.count == 1 && !word.gaps)", "word.count == 1)",
              "words_test", "words_(stress_)?test"),
-    "space_run": ("fast/words/merge_speller.cc", "segment.size() <= space_run_ &&", "segment.size() < space_run_ &&",
+    "space_run": ("fast/bpe.cc", "segment.size() <= space_run_ &&", "segment.size() < space_run_ &&",
                   "words_test", "words_(stress_)?test"),
     # rerank/templates
     "two_lines": ("rerank/templates/cuts.cc", "next == literal.size() || literal[next] <= ' ' ||", "next == literal.size() ||",

@@ -109,10 +109,7 @@ class TestEngine {
   }
 
   // From now on no text takes the fast road.
-  void LeaveFastRoad() {
-    encoder_->engine.reset();
-    encoder_->words.reset();
-  }
+  void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
 
   Encoding Encode(std::string_view text, uint32_t flags = 0,
                   const std::vector<uint8_t>& sp_extra = {}) {

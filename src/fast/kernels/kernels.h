@@ -16,7 +16,9 @@
 #include "fast/scan.h"
 #include "fast/spans.h"
 #include "image/format.h"
-#include "models/model.h"
+#include "models/bpe/merge.h"
+#include "models/found.h"
+#include "models/unigram/kernels/kernels.h"
 
 namespace rankfeed::fast {
 

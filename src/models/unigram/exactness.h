@@ -76,8 +76,8 @@ inline bool CountsUnknown(const Model& model) {
 class ExactnessRule {
  public:
   // Of exact_below: above any sum. At 0 ids never hold without the reference's own sums.
-  static constexpr uint8_t kAlways = 60, kRebasedBelow = 17;
-  static constexpr uint16_t kMaxScoreBound = 0xffff;
+  static constexpr uint8_t kAlways = image::PathInfo::kAlways, kRebasedBelow = 17;
+  static constexpr uint16_t kMaxScoreBound = image::PathInfo::kMostBound;
   // Of rebased sums: how much of a score unit a unit of the bound is.
   static constexpr uint32_t kBoundFactor = 85, kBoundShift = 6;
 

@@ -3,31 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "base/layout.h"
 #include "image/format.h"
+#include "models/spans.h"
 #include "trie/double_array.h"
 
 namespace rankfeed::unigram {
-
-// Codes [begin, end) that have a best path of their own. In front of a search they are followed by
-// a 0.
-struct Span {
-  uint16_t begin, end;
-  bool word_start;  // begins with U+2581, and more codes follow it
-};
-
-// Spans that lie one after the other. One code more than size is read.
-struct SpanList {
-  uint16_t* codes;
-  uint16_t* begins;      // of spans, and of what follows the last
-  uint32_t size, count;  // of codes and spans
-
-  std::span<const uint16_t> Codes(uint32_t span) const {
-    return {codes + begins[span], codes + begins[span + 1]};
-  }
-};
 
 // SegmentTables::spans.
 struct SpanTable {

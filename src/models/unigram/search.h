@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "base/layout.h"
@@ -28,41 +27,9 @@
 
 namespace rankfeed::unigram {
 
-class PathSearch {
+class PathSearch : public SpanBatch {
  public:
-  static constexpr uint32_t kCapacity = 4096;  // codes of a batch, the closing zeros included
-  static constexpr uint32_t kMaxSpans = kCapacity / 2;
-
   void Carve(Layout& layout);
-  // As many of kCapacity as batches may take. A test sets less, for batches to be full soon.
-  uint32_t room() const { return room_; }
-  void set_room(uint32_t room) { room_ = room; }
-
-  void Clear() { size_ = count_ = 0; }
-  uint32_t size() const { return size_; }
-  uint32_t count() const { return count_; }
-
-  // Appends a span of count codes, at least one; there must be room for one more. kVectorSlack
-  // codes after them may be read. word_start: it begins with U+2581. Returns its number.
-  uint32_t Append(const uint16_t* codes, uint32_t count, bool word_start) {
-    constexpr uint32_t kAtOnce = 16;
-    static_assert(kAtOnce <= kVectorSlack);
-    const uint32_t end = size_ + count;
-    for (uint32_t i = 0; i < count; i += kAtOnce) {
-      std::memcpy(codes_ + size_ + i, codes + i, kAtOnce * sizeof(uint16_t));
-    }
-    codes_[end] = 0;
-    spans_[count_] = {static_cast<uint16_t>(size_), static_cast<uint16_t>(end),
-                      word_start && count > 1};
-    size_ = end + 1;
-    return count_++;
-  }
-  // The same for what a loop writes there itself.
-  uint16_t* codes() { return codes_; }
-  const uint16_t* codes() const { return codes_; }
-  Span* spans() { return spans_; }
-  const Span* spans() const { return spans_; }
-  void Grow(uint32_t size, uint32_t count) { size_ = size, count_ = count; }
 
   // Finds the best paths of all spans.
   void Solve(const Model& model, const SearchKernels& kernels, const ExactnessRule& rule);
@@ -72,8 +39,6 @@ class PathSearch {
   const int32_t* ids() const { return ids_ + 1; }
 
  private:
-  uint16_t* codes_ = nullptr;  // kCapacity
-  Span* spans_ = nullptr;      // kMaxSpans
   // As Lattice asks for.
   Visit* visits_ = nullptr;
   uint64_t* start_bases_ = nullptr;
@@ -82,15 +47,11 @@ class PathSearch {
   image::LatticeNode* nodes_ = nullptr;
   int32_t* ids_ = nullptr;  // one before the first, and a place for each character
   Path* paths_ = nullptr;   // kMaxSpans
-  uint32_t size_ = 0, count_ = 0, room_ = kCapacity;
 };
 
 // The best paths of the spans of a batch, from the table of the image or searched.
 class SpanPaths {
  public:
-  // The spans of short segments have their number in the search; those of runs count from here.
-  static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
-
   struct Scratch {
     PathSearch search;
     // Of the spans of runs:
@@ -114,17 +75,17 @@ class SpanPaths {
   Found found(uint32_t span) const {
     return IsShort(span) ? Kept(search().path(span)) : *run_found(span);
   }
-  bool IsShort(uint32_t span) const { return span < kFirstOfRuns; }
+  bool IsShort(uint32_t span) const { return span < PathSearch::kFirstOfRuns; }
   // The same by address, of spans of runs; they lie in a row.
-  const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
+  const Found* run_found(uint32_t span) const { return scratch_.found + (span - PathSearch::kFirstOfRuns); }
   // Of one whose found() has no count. Null: it was not searched.
   const Path* path(uint32_t span) const {
-    const uint32_t number = IsShort(span) ? span : scratch_.searched[span - kFirstOfRuns];
+    const uint32_t number = IsShort(span) ? span : scratch_.searched[span - PathSearch::kFirstOfRuns];
     return number != kNotSearched ? &search().path(number) : nullptr;
   }
   const int32_t* ids() const { return search().ids(); }
   std::span<const uint16_t> codes(uint32_t span) const {
-    if (!IsShort(span)) return run_->Codes(span - kFirstOfRuns);
+    if (!IsShort(span)) return run_->Codes(span - PathSearch::kFirstOfRuns);
     const Span& of = search().spans()[span];
     return {search().codes() + of.begin, search().codes() + of.end};
   }
@@ -132,8 +93,7 @@ class SpanPaths {
  private:
   static constexpr uint16_t kNotSearched = 0xffff;
   static_assert(kNotSearched >= PathSearch::kMaxSpans);
-  // With a bound and exact_below 0 no loop that goes by infos writes the ids.
-  static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
+  static constexpr image::PathInfo kNotFound = image::PathInfo::Never(0);
 
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= Found::kMaxIds;

@@ -12,7 +12,6 @@
 #include "builder/fast/piece_neighbours.h"
 #include "builder/fast/segment_table.h"
 #include "fast/scan.h"
-#include "fast/words/engine.h"
 #include "models/bpe/word.h"
 
 namespace rankfeed::builder {
@@ -170,7 +169,7 @@ SegmentTable TableOf(const std::vector<Entry>& entries, const image::SegmentConf
     for (const bool part : {false, true}) {
       if (part && !is_part(entry)) continue;
       const auto key = fast::SegmentKey::Make(entry.bytes.data(), size, fast::SegmentKey::Tag(size, part));
-      InsertSegment(key, entry.id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
+      InsertSegment(key, entry.id, image::PathInfo::OfWord(1, /*covers_all=*/true), &table);
     }
   }
   return table;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/models/bpe/bpe_tables.h: the tables of the fast road of byte-level BPE models (fast/words/engine.h), made
+// builder/models/bpe/bpe_tables.h: the tables of the fast road of byte-level BPE models (fast/words.h), made
 // from an opened image.
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "fast/kernels/kernels.h"
 #include "fast/key.h"
-#include "models/model.h"
+#include "models/unigram/search.h"
 
 namespace rankfeed::builder {
 namespace {

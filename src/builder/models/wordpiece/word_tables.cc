@@ -21,7 +21,6 @@
 #include "builder/fast/piece_neighbours.h"
 #include "builder/fast/segment_table.h"
 #include "fast/key.h"
-#include "fast/words/engine.h"
 #include "reference/hf_trim_offsets.h"
 #include "unicode/properties.h"
 
@@ -203,7 +202,7 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
     // Every boundary begins a word here (fast/scan.h).
     const auto key = fast::SegmentKey::Make(word.data(), size,
                                                fast::SegmentKey::Tag(size, /*word_start=*/true));
-    InsertSegment(key, id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
+    InsertSegment(key, id, image::PathInfo::OfWord(1, /*covers_all=*/true), &table);
   }
   return table;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // builder/models/wordpiece/word_tables.h: the tables of the fast road of models whose words are independent of each
-// other (fast/words/engine.h), made from an opened image.
+// other (fast/words.h), made from an opened image.
 #pragma once
 
 #include <variant>

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: MIT
-// fast/words/speller.h: a segment to the ids of its words, by what the kind of model does with a word.
-// Nothing is remembered from one segment to the next.
+// fast/wordpiece.h: a segment to the ids of its WordPiece words. It is bytes between two places where words end;
+// its characters are read once, each becomes what image::CharInfo says, and every word is matched as soon as it
+// ends. Nothing is remembered from one segment to the next.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/layout.h"
 #include "base/token_sink.h"
+#include "fast/kernels/kernels.h"
+#include "fast/spelling.h"
 #include "image/model.h"
-#include "models/model.h"
+#include "models/wordpiece/greedy.h"
+#include "reference/scratch.h"
 
-namespace rankfeed::words {
+namespace rankfeed::fast {
 
-// An outcome says what became of a segment.
-struct Outcome {
-  bool general = false;  // a character is read with its neighbours: the general path it is
-  bool missing = false;  // a word is unknown, and the vocabulary has no id for that
-  bool gaps = false;     // some character is in no token
-};
-
-// WordPiece. A segment is bytes between two places where words end; its characters are read once, each
-// becomes what image::CharInfo says, and every word is matched as soon as it ends.
 class WordPieceSpeller {
  public:
   // Codes of the word that is being read, and with offsets the bytes of the text each came from.
@@ -42,16 +38,21 @@ class WordPieceSpeller {
   };
 
   // O(codes).
-  WordPieceSpeller(const Model& model, const Scratch& scratch);
+  WordPieceSpeller(const Model& model, const reference::Scratch&, const Scratch& scratch);
 
-  // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
-  // the segment in its text. What is in the sink after its former count is void with Outcome::general.
+  // Appends the ids of a segment to the sink, with places if that has columns for them; offset: of
+  // the segment in its text. What is in the sink after its former count is void with Spelling::leaves.
   // O(bytes * longest piece).
-  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+  Spelling Spell(std::string_view segment, bool, uint32_t offset, TokenSink* sink) const {
     const bool places = sink->begin != nullptr || sink->end != nullptr;
     return places ? SpellWith<true>(segment, offset, sink)
                   : SpellWith<false>(segment, offset, sink);
   }
+  // Appends the ids of a segment of a batch, which needs no further step.
+  Spelling Begin(std::string_view segment, bool, TokenSink* sink) const { return SpellWith<false>(segment, 0, sink); }
+  void Merge(const KernelTable&, uint32_t*, std::span<MergeWord>) const {}
+  // Ids do not tell their places: words lose characters.
+  bool PlaceIds(std::string_view, std::span<const int32_t>, uint32_t, TokenSink*) const { return false; }
 
  private:
   // The word that is being read. first_begin, last_end: of the characters that are not removed.
@@ -62,7 +63,7 @@ class WordPieceSpeller {
   };
 
   template <bool kPlaces>
-  Outcome SpellWith(std::string_view segment, uint32_t offset, TokenSink* sink) const;
+  Spelling SpellWith(std::string_view segment, uint32_t offset, TokenSink* sink) const;
   template <bool kPlaces>
   size_t SpellSigns(std::string_view segment, size_t at, uint32_t offset,
                     image::CharInfo* previous,
@@ -70,7 +71,7 @@ class WordPieceSpeller {
   template <bool kPlaces>
   void Add(uint32_t code, uint32_t begin, uint32_t end, Word* word) const;
   template <bool kPlaces>
-  void EndWord(Word* word, TokenSink* sink, Outcome* outcome) const;
+  void EndWord(Word* word, TokenSink* sink, Spelling* outcome) const;
 
   const SegmentTables& tables_;
   const Scratch scratch_;
@@ -78,4 +79,4 @@ class WordPieceSpeller {
   const uint32_t code_count_, max_chars_, unk_id_;
 };
 
-}  // namespace rankfeed::words
+}  // namespace rankfeed::fast

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// fast/emit.h: writes the ids of a stretch, segment by segment, from what was found or searched.
+// fast/unigram.h: what the engine asks of Unigram models: spans of codes for segments that were not found,
+// their best paths, and the ids of a stretch as long as they hold at its score.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -13,65 +12,71 @@
 
 #include "base/token_sink.h"
 #include "fast/decode.h"
-#include "fast/kernels/kernels.h"
-#include "fast/look_up.h"
 #include "fast/offsets.h"
+#include "fast/segment_writer.h"
 #include "fast/signs.h"
 #include "fast/sp_offsets.h"
-#include "models/model.h"
+#include "models/unigram/exactness.h"
+#include "models/unigram/ledger.h"
+#include "models/unigram/search.h"
+#include "reference/scratch.h"
 
 namespace rankfeed::fast {
 
-struct EmitScratch {
-  unigram::LedgerScratch ledger;
-  uint16_t* codes = nullptr;  // of one segment
-  void Carve(Layout& layout) {
-    codes = layout.Take<uint16_t>(SpanDecoder::kMaxSegmentCodes);
-    ledger.Carve(layout);
-  }
-};
-
-class Emitter {
+class Unigram : public SegmentWriter {
  public:
-  Emitter(const Model& model, const KernelTable& kernels, const unigram::ExactnessRule& rule,
-          const SpanDecoder& decoder, const LookUp& look_up, const EmitScratch& scratch)
-      : model_(model),
-        kernels_(kernels),
-        decoder_(decoder),
-        spans_(decoder.paths()),
-        look_up_(look_up),
-        scratch_(scratch),
-        found_(look_up.found()),
-        leaves_(unigram::Path::Leaves(model.has(image::kByteFallback))),
-        signs_(model),
-        ledger_(model, rule, scratch.ledger),
-        places_(model.huggingface() ? Places(std::in_place_type<Offsets>, model)
-                                    : Places(std::in_place_type<SpOffsets>, model)) {
-    const uint32_t space = model.PieceOfCode(model.segment.config->space_code);
-    if (!rule.goes_on() && space != trie::kNoValue && space != model.config->unk_id) {
-      space_id_ = space;
-    }
+  // A segment that cannot be written leaves with the part of its stretch around it.
+  static constexpr bool kPartsLeave = true;
+
+  struct Scratch {
+    unigram::SpanPaths::Scratch paths;
+    SpanDecoder::Scratch decoder;
+    unigram::LedgerScratch ledger;
+    uint16_t* codes = nullptr;  // of one segment
+    void Carve(Layout& layout, const Model& model);
+    // Carves what most texts do not touch, after all else.
+    void CarveLast(Layout& layout);
+  };
+
+  Unigram(const Model& model, const KernelTable& kernels, const NormalizedTokens& normalized_tokens,
+          const reference::Scratch&, LookUp& look_up, Scratch& scratch);
+
+  // Begins a call, whose tokens go to the sink.
+  void Start(TokenSink* sink) {
+    SegmentWriter::Start(sink);
+    decoder_.ForgetCursor();
+    batch_ = kFirstBatch;
   }
 
-  // Where tokens go from now on.
-  void Start(TokenSink* sink) {
-    sink_ = sink;
-    wants_offsets_ = sink->begin != nullptr || sink->end != nullptr;
+  // Returns how many segments to look up together.
+  uint32_t batch() const { return batch_; }
+  // Returns whether the next batch is the rest of one segment.
+  bool resumes() const { return decoder_.resumes(); }
+
+  // Finds what the tables lack of the first `count` segments; returns how many of these can be written.
+  uint32_t Solve(SegmentQueue& queue, uint32_t count);
+
+  // A part or a stretch took the general path. What was looked up and decoded of the segments after it is done
+  // again, and more such stretches may follow.
+  void Forget() {
+    decoder_.ForgetCursor();
+    batch_ = kBatchAfterLeaving;
   }
 
   // offset: of the stretch in its text. score: of what comes before it.
   void BeginStretch(std::string_view stretch, uint32_t offset, double score) {
     stretch_ = stretch;
-    if (wants_offsets_) AtPlaces([&](auto& places) { places.Begin(stretch, offset, sink_->count); });
+    if (wants_places_) AtPlaces([&](auto& places) { places.Begin(stretch, offset, sink_->count); });
     Begin(score);
     closed_ = false;
   }
-  std::string_view stretch() const { return stretch_; }
 
-  // A part of the stretch comes that is not written here. *score: of what comes before it, where
-  // that goes on. False if it cannot be told.
-  bool EndPart(double* score) {
-    return !ledger_.goes_on() || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
+  // A part of the stretch takes the general path, inside of it or at its begin. *score: of what comes before it,
+  // where that goes on. Returns whether the part can leave alone.
+  bool EndPart(bool inside, double* score) {
+    const auto* const hf = wants_places_ ? std::get_if<Offsets>(&places_) : nullptr;
+    const bool placed = inside || hf == nullptr || hf->begins_plainly();
+    return placed && (!ledger_.goes_on() || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE);
   }
   // The general path wrote that part: the stretch goes on after it.
   void Resume(std::string_view part, double score) {
@@ -80,33 +85,13 @@ class Emitter {
     closed_ = end == stretch_.size();
     if (auto* const sp = std::get_if<SpOffsets>(&places_)) sp->Skip(end);
   }
-  // This tells whether places after the first part of the stretch are known without a look at that part.
-  bool MayPartAtBegin() const {
-    const auto* const hf = wants_offsets_ ? std::get_if<Offsets>(&places_) : nullptr;
-    return hf == nullptr || hf->begins_plainly();
-  }
-
-  // A batch begins: what was decoded of it is taken in order from here on.
-  void BeginBatch() {
-    next_decoded_ = 0;
-    unplaced_.segment = kNone;
-  }
-
-  // The first segment of the batch whose tokens' places are not known, kNone if there is none, and
-  // the first of these tokens.
-  static constexpr uint32_t kNone = ~uint32_t{0};
-  struct Unplaced {
-    uint32_t segment = kNone, token = 0;
-  };
-  const Unplaced& unplaced() const { return unplaced_; }
-
   // Writes segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of this
   // stretch: segment `end` is one of them where its begin was decoded and the rest comes in the next batch. All
   // functions below return why the stretch takes the general path, if it does.
   [[gnu::always_inline]] rankfeed_reason Emit(const Segments& segments, uint32_t begin,
                                               uint32_t end, uint32_t decoded_end) {
-    for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
-      const Decoded& decoded = look_up_.decoded()[next_decoded_];
+    for (const uint32_t count = decoded_count_; next_decoded_ < count; ++next_decoded_) {
+      const Decoded& decoded = decoder_.decoded()[next_decoded_];
       if (decoded.segment >= decoded_end) break;
       if (const rankfeed_reason reason = EmitFound(segments, begin, decoded.segment)) return reason;
       begin = decoded.segment;
@@ -119,7 +104,7 @@ class Emitter {
                        : EmitDecoded(decoded);
       if (reason != RANKFEED_REASON_NONE) return reason;
       goes_on_ = decoded.segment >= end;  // in the next batch
-      const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_, sink_->count);
+      const bool placed = !wants_places_ || goes_on_ || Place(segments, begin, segment_token_, sink_->count);
       if (!placed) return RANKFEED_REASON_OPTIONS;
       ++begin;
     }
@@ -135,7 +120,7 @@ class Emitter {
     }
     if (score != nullptr && reason == RANKFEED_REASON_NONE) [[unlikely]]
       reason = ledger_.End(*sink_, score);
-    auto* const sp = wants_offsets_ ? std::get_if<SpOffsets>(&places_) : nullptr;
+    auto* const sp = wants_places_ ? std::get_if<SpOffsets>(&places_) : nullptr;
     if (sp != nullptr) [[unlikely]]
       sp->End(*sink_, closed_);
     return reason;
@@ -163,35 +148,27 @@ class Emitter {
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     const uint32_t token = sink_->count;
     const rankfeed_reason reason = EmitWordOfSpace();
-    if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
+    if (reason != RANKFEED_REASON_NONE || !wants_places_) return reason;
     const bool placed = AtPlaces([&](const auto& places) { return places.PlaceTrailing(token, *sink_); });
     return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
   // Writes segments [begin, end), all of which were found in a table or in the cache, or were searched.
   [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
-    const bool places = wants_offsets_;
     if (begin < end) trailing_space_ = false;
-    for (uint32_t i = begin; i < end; ++i) {
-      const uint32_t first = i, token = sink_->count;
-      i = EmitHolding(found_, i, end);
-      if (places && !PlaceHolding(segments, first, i, token)) return RANKFEED_REASON_OPTIONS;
-      if (i == end) break;
-      // One that has to be searched, or that may not fit.
-      const uint32_t last_token = sink_->count;
+    const auto place = [&](uint32_t i, uint32_t token, uint32_t last) { return Place(segments, i, token, last); };
+    // One that has to be searched, or that may not fit.
+    const auto write = [&](uint32_t i) {
       const Found& found = found_[i];
       if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
-      } else {
-        const uint32_t count = decoder_.reader().CodesOf(segments.Bytes(stretch_, i), segments.word_start(i),
-                                                         {scratch_.codes, SpanDecoder::kMaxSegmentCodes});
-        if (count == 0) return RANKFEED_REASON_LENGTH;
-        const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
-        if (reason != RANKFEED_REASON_NONE) return reason;
+        return RANKFEED_REASON_NONE;
       }
-      if (places && !Place(segments, i, last_token, sink_->count)) return RANKFEED_REASON_OPTIONS;
-    }
-    return RANKFEED_REASON_NONE;
+      const uint32_t count = decoder_.reader().CodesOf(segments.Bytes(stretch_, i), segments.word_start(i),
+                                                       {scratch_.codes, SpanDecoder::kMaxSegmentCodes});
+      return count == 0 ? RANKFEED_REASON_LENGTH : ledger_.Search({scratch_.codes, count}, *sink_);
+    };
+    return WriteFound(begin, end, ledger_.bound(), write, place);
   }
 
   // Writes a segment where words end beside signs; goes_on: its end comes in the next batch. Separators in front
@@ -230,32 +207,9 @@ class Emitter {
     const bool placed = AtPlaces([&](auto& places) {
       return places.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token, last, *sink_);
     });
-    if (!placed && last <= sink_->capacity) unplaced_ = {i, token};
+    if (!placed && last <= sink_->capacity) unwritten_ = {i, token};
     return placed;
   }
-  // Segments [begin, end), from that token on, as EmitHolding wrote them.
-  bool PlaceHolding(const Segments& segments, uint32_t begin, uint32_t end, uint32_t token) {
-    for (uint32_t i = begin; i < end; ++i) {
-      const uint32_t last = token + found_[i].info.count;
-      if (!Place(segments, i, token, last)) return false;
-      token = last;
-    }
-    return true;
-  }
-
-  // Writes found[begin, end) without a look at anything but their infos, as far as they hold and
-  // there is room for all; returns where it stopped.
-  [[gnu::always_inline]] uint32_t EmitHolding(const Found* found, uint32_t begin, uint32_t end) {
-    const uint64_t room = sink_->capacity > sink_->count ? sink_->capacity - sink_->count : 0;
-    const uint32_t stop =
-        begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
-    if (stop == begin) return begin;  // where ids are only counted, there is no place to write to
-    int32_t* out = sink_->ids + sink_->count;
-    const uint32_t done = kernels_.emit(found, begin, stop, &out, ledger_.bound());
-    sink_->count = static_cast<uint32_t>(out - sink_->ids);
-    return done;
-  }
-
   // Writes the spans of one segment, and notes whether spaces come after them.
   [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
@@ -266,17 +220,17 @@ class Emitter {
 
   [[gnu::always_inline]] rankfeed_reason EmitSpans(const Decoded& decoded) {
     for (uint32_t k = decoded.first; k < decoded.last; ++k) {
-      const Found found = spans_.found(k);
+      const Found found = paths_.found(k);
       if (found.info.count == 0) {
         if (const rankfeed_reason reason = EmitPath(k)) return reason;
         continue;
       }
-      const uint32_t done = EmitHolding(spans_.run_found(k), 0, decoded.last - k);
+      const uint32_t done = WriteHolding(paths_.run_found(k), 0, decoded.last - k, ledger_.bound());
       if (done != 0) {
         k += done - 1;
       } else if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
-      } else if (const rankfeed_reason reason = ledger_.Search(spans_.codes(k), *sink_)) {
+      } else if (const rankfeed_reason reason = ledger_.Search(paths_.codes(k), *sink_)) {
         return reason;
       }
     }
@@ -285,49 +239,40 @@ class Emitter {
 
   // A span whose path is not kept, as it has too many ids or unknown tokens, or was not searched.
   rankfeed_reason EmitPath(uint32_t span) {
-    const unigram::Path* const searched = spans_.path(span);
-    if (searched == nullptr) return ledger_.Search(spans_.codes(span), *sink_);
+    const unigram::Path* const searched = paths_.path(span);
+    if (searched == nullptr) return ledger_.Search(paths_.codes(span), *sink_);
     const unigram::Path& path = *searched;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
-    const int32_t* const ids = spans_.ids() + path.first_id;
+    const int32_t* const ids = paths_.ids() + path.first_id;
     if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, *sink_)) {
-      return ledger_.Search(spans_.codes(span), *sink_);
+      return ledger_.Search(paths_.codes(span), *sink_);
     }
     Copy(ids, path.count);
     return RANKFEED_REASON_NONE;
   }
 
-  // ids may be read up to CacheLine::kMaxIds.
-  void Copy(const int32_t* ids, uint32_t count) {
-    if (sink_->count + std::max(count, CacheLine::kMaxIds) <= sink_->capacity) {
-      std::memcpy(sink_->ids + sink_->count, ids, std::max(count, CacheLine::kMaxIds) * sizeof(int32_t));
-      sink_->count += count;
-      return;
-    }
-    for (uint32_t i = 0; i < count; ++i) sink_->Push(static_cast<uint32_t>(ids[i]), 0, 0);
-  }
+  void Resolve(uint32_t end);
+  void ResolveRepeats(uint32_t end);
+
+  static constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512, kBatchAfterLeaving = 4;
 
   const Model& model_;
-  const KernelTable& kernels_;
-  const SpanDecoder& decoder_;
-  const unigram::SpanPaths& spans_;
-  const LookUp& look_up_;
-  const EmitScratch& scratch_;
-  const Found* const found_;  // of the batch
+  LookUp& look_up_;
+  const Scratch& scratch_;
+  const unigram::ExactnessRule rule_;
+  unigram::SpanPaths paths_;
+  SpanDecoder decoder_;
   const uint8_t leaves_;      // Path::flags
   const Signs signs_;
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
   unigram::ScoreLedger ledger_;
   Places places_;
-  bool wants_offsets_ = false;
+  uint32_t batch_ = kFirstBatch;
   bool goes_on_ = false;        // the last segment was written in part
   uint32_t segment_token_ = 0;  // its first one
-  TokenSink* sink_ = nullptr;
-  std::string_view stretch_;
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
-  uint32_t next_decoded_ = 0;
-  Unplaced unplaced_;
+  uint32_t next_decoded_ = 0, decoded_count_ = 0;  // of those that are neither found nor like one that is
 };
 
 }  // namespace rankfeed::fast

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// fast/words/speller.cc: see speller.h.
-#include "fast/words/speller.h"
+// fast/wordpiece.cc: see wordpiece.h.
+#include "fast/wordpiece.h"
 
 #include "base/utf8.h"
 #include "fast/spans.h"
 
-namespace rankfeed::words {
+namespace rankfeed::fast {
 
-WordPieceSpeller::WordPieceSpeller(const Model& model, const Scratch& scratch)
+WordPieceSpeller::WordPieceSpeller(const Model& model, const reference::Scratch&, const Scratch& scratch)
     : tables_(model.segment),
       scratch_(scratch),
       search_(model),
@@ -60,7 +60,7 @@ template <bool kPlaces>
 
 template <bool kPlaces>
 [[gnu::always_inline]] inline void WordPieceSpeller::EndWord(Word* word, TokenSink* sink,
-                                                    Outcome* outcome) const {
+                                                    Spelling* spelling) const {
   const uint32_t count = word->count;
   if (count == 0) return;
   const uint32_t first = sink->count;
@@ -72,16 +72,16 @@ template <bool kPlaces>
   }
   if (!found) {
     sink->count = first;
-    outcome->missing |= unk_id_ == image::kNoId;
+    spelling->leaves |= unk_id_ == image::kNoId;
     sink->Push(unk_id_, word->first_begin, word->last_end);
   }
   *word = {};
 }
 
 template <bool kPlaces>
-Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
+Spelling WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
                                     TokenSink* sink) const {
-  Outcome outcome;
+  Spelling spelling;
   Word word;
   image::CharInfo previous;  // of the character before
   for (size_t at = 0; at < segment.size();) {
@@ -89,44 +89,44 @@ Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
       at = SpellSigns<kPlaces>(segment, at, offset, &previous, sink);
       if (at == segment.size()) break;
     }
-    const fast::Character c = fast::CharacterAt(tables_, segment, at);
+    const Character c = CharacterAt(tables_, segment, at);
     const auto begin = static_cast<uint32_t>(offset + at);
     at += c.size;
     const auto end = static_cast<uint32_t>(offset + at);
     const image::CharInfo info = c.info;
     const uint32_t code = info.code();
-    if (info.Joins(previous)) return {.general = true};
+    if (info.Joins(previous)) return {.leaves = true};
     previous = info;
     if (info.IsOneCode()) {
       Add<kPlaces>(code, begin, end, &word);
       continue;
     }
-    if (info.Normalizes() || info.TakesGeneralPath()) return {.general = true};
+    if (info.Normalizes() || info.TakesGeneralPath()) return {.leaves = true};
     if (!info.Expands()) {
       // White space, or with a code a word of its own.
-      EndWord<kPlaces>(&word, sink, &outcome);
-      outcome.gaps |= code == 0;
+      EndWord<kPlaces>(&word, sink, &spelling);
+      spelling.gaps |= code == 0;
       if (code == 0) continue;
       Add<kPlaces>(code, begin, end, &word);
-      EndWord<kPlaces>(&word, sink, &outcome);
+      EndWord<kPlaces>(&word, sink, &spelling);
       continue;
     }
     const uint16_t* const list = tables_.expansions.data() + code;
-    const uint32_t count = fast::ExpansionCount(list);
-    outcome.gaps |= count == 0;
+    const uint32_t count = ExpansionCount(list);
+    spelling.gaps |= count == 0;
     for (uint32_t i = 1; i <= count; ++i) {
       const bool sign = list[i] == image::kSign;
-      if (sign || list[i] == 0) EndWord<kPlaces>(&word, sink, &outcome);
+      if (sign || list[i] == 0) EndWord<kPlaces>(&word, sink, &spelling);
       if (sign && i++ == count) break;
       if (list[i] != 0) Add<kPlaces>(list[i], begin, end, &word);
-      if (sign) EndWord<kPlaces>(&word, sink, &outcome);
+      if (sign) EndWord<kPlaces>(&word, sink, &spelling);
     }
   }
-  EndWord<kPlaces>(&word, sink, &outcome);
-  return outcome;
+  EndWord<kPlaces>(&word, sink, &spelling);
+  return spelling;
 }
 
-template Outcome WordPieceSpeller::SpellWith<true>(std::string_view, uint32_t, TokenSink*) const;
-template Outcome WordPieceSpeller::SpellWith<false>(std::string_view, uint32_t, TokenSink*) const;
+template Spelling WordPieceSpeller::SpellWith<true>(std::string_view, uint32_t, TokenSink*) const;
+template Spelling WordPieceSpeller::SpellWith<false>(std::string_view, uint32_t, TokenSink*) const;
 
-}  // namespace rankfeed::words
+}  // namespace rankfeed::fast

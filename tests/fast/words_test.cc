@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The fast road of WordPiece and BPE models against the general path: the same model with and without its
 // engine, ids and offsets, over published vocabularies, stress strings and every code point.
-#include "fast/words/engine.h"
+#include "fast/words.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ std::string Published(const std::string& path) {
 struct Pair {
   explicit Pair(const std::string& source, uint32_t cache_bytes = 1u << 14)
       : fast(source, 1u << 16, cache_bytes), plain(source, 1u << 16, 0) {
-    EXPECT_TRUE(fast.encoder()->words.has_value());
+    EXPECT_TRUE(fast.encoder()->has_fast_road());
     plain.LeaveFastRoad();
   }
   void Compare(const std::string& text, uint32_t flags = 0) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "fast/words/merge_speller.h"
+// fast/bpe.cc: see bpe.h.
+#include "fast/bpe.h"
 
-namespace rankfeed::words {
+namespace rankfeed::fast {
 
 // The id of a segment that no merges are asked about: one of its own, or an added token. kNoValue of others.
-uint32_t MergeSpeller::OneId(std::string_view segment, bool part) const {
+uint32_t BpeSpeller::OneId(std::string_view segment, bool part) const {
   const bool run = segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
                    segment.find_first_not_of(' ') == segment.npos;
   if (!run) return part ? trie::kNoValue : words_.Whole(segment, true);
@@ -17,15 +18,15 @@ uint32_t MergeSpeller::OneId(std::string_view segment, bool part) const {
   return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
 }
 
-Outcome MergeSpeller::Begin(std::string_view segment, bool part, TokenSink* sink) const {
+Spelling BpeSpeller::Begin(std::string_view segment, bool part, TokenSink* sink) const {
   auto* const ids = reinterpret_cast<uint32_t*>(sink->ids) + sink->count;
   *ids = OneId(segment, part);
   sink->count += *ids != trie::kNoValue ? 1 : words_.Begin(segment, ids);
   return {};
 }
 
-Outcome MergeSpeller::Spell(std::string_view segment, bool part, uint32_t offset, TokenSink* sink) const {
-  if (segment.size() > scratch_.word_capacity) return {.general = true};
+Spelling BpeSpeller::Spell(std::string_view segment, bool part, uint32_t offset, TokenSink* sink) const {
+  if (segment.size() > scratch_.word_capacity) return {.leaves = true};
   if (const uint32_t one = OneId(segment, part); one != trie::kNoValue) {
     Push(segment, one, {0, static_cast<uint32_t>(segment.size())}, offset, sink);
     return {};
@@ -36,10 +37,10 @@ Outcome MergeSpeller::Spell(std::string_view segment, bool part, uint32_t offset
   for (uint32_t i = 0, at = 0; i < count; at += symbols.sizes[i++]) {
     Push(segment, symbols.ids[i], {at, at + symbols.sizes[i]}, offset, sink);
   }
-  return {.missing = missing};
+  return {.leaves = missing};
 }
 
-bool MergeSpeller::PlaceIds(std::string_view segment, std::span<const int32_t> ids, uint32_t offset,
+bool BpeSpeller::PlaceIds(std::string_view segment, std::span<const int32_t> ids, uint32_t offset,
                             TokenSink* sink) const {
   const uint32_t first = sink->count;
   uint32_t at = 0;
@@ -57,9 +58,9 @@ bool MergeSpeller::PlaceIds(std::string_view segment, std::span<const int32_t> i
 }
 
 // token: its bytes in the segment. A token of a part of a character has the place of all of it.
-void MergeSpeller::Push(std::string_view segment, uint32_t id, Place token, uint32_t offset,
+void BpeSpeller::Push(std::string_view segment, uint32_t id, TokenPlace token, uint32_t offset,
                         TokenSink* sink) const {
-  Place place = token;
+  TokenPlace place = token;
   while (place.begin > 0 && utf8::IsContinuation(segment[place.begin])) --place.begin;
   while (place.end < segment.size() && utf8::IsContinuation(segment[place.end])) ++place.end;
   if (trims_) {
@@ -68,4 +69,4 @@ void MergeSpeller::Push(std::string_view segment, uint32_t id, Place token, uint
   sink->Push(id, offset + place.begin, offset + place.end);
 }
 
-}  // namespace rankfeed::words
+}  // namespace rankfeed::fast
