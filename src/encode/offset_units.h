@@ -9,7 +9,7 @@
 
 namespace rankfeed::encode {
 
-// By walking from each offset to the next, in either direction: offsets rise from token to token
+// Converts offsets by a walk from each to the next, in either direction: they rise from token to token
 // (fall after SentencePiece's "reverse"), apart from short steps back where a normalizer reorders
 // marks or tokens share a character, and the 0 of bos. From the begin or the end of the token
 // before, whichever is nearer: byte tokens of unknown characters in a row all have the place of the
@@ -32,7 +32,7 @@ class OffsetUnits {
   }
 
  private:
-  // Without a way out of the loop, so that it is made of vectors.
+  // Has no way out of the loop, so that it is made of vectors.
   static bool IsAscii(std::string_view text) {
     unsigned char bits = 0;
     for (const char c : text) bits |= static_cast<unsigned char>(c);

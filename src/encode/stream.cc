@@ -49,7 +49,7 @@ rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, 
       size_ += static_cast<uint32_t>(count);
       if (size_ >= enough) {
         cut_ = encoder.cuts.FindLast({window_, size_}, looked_at_, size_);
-        // What was looked at does not change, but for a character that is not whole yet.
+        // The bytes that were looked at do not change, but for a character that is not whole yet.
         looked_at_ = size_ - std::min(size_, fast::Cuts::kLookedAt);
       }
     }

@@ -16,7 +16,7 @@ namespace rankfeed::encode {
 
 class Stream {
  public:
-  // What keeps texts from coming in pieces, in words for people: an element of the vocabulary's
+  // Names what keeps texts from coming in pieces, in words for people: an element of the vocabulary's
   // file or an option of the call. Null: nothing.
   static const char* Obstacle(const rankfeed_encoder& encoder,
                               const rankfeed_encode_options& options);

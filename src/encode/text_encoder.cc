@@ -19,7 +19,7 @@ bool IsSpecial(const image::TemplateItem& item) {
   return item.kind == static_cast<uint32_t>(image::TemplateKind::kSpecial);
 }
 
-// The columns beside the ids.
+// Fills the columns beside the ids.
 void Mark(const rankfeed_encoding* io, uint32_t from, uint32_t to, uint8_t special,
           uint32_t type_id) {
   if (io == nullptr) return;
@@ -114,7 +114,7 @@ rankfeed_status TextEncoder::EncodeTemplate(std::string_view text, TokenSink& si
     *text_to = sink.count;
     Mark(io, *text_from, *text_to, 0, 0);
   }
-  // Without special tokens the template still gives the text its type
+  // The template without special tokens still gives the text its type
   // (processors/template.rs apply_template, tokenizers 0.23.2).
   for (const image::TemplateItem& item : model_.template_single) {
     const uint32_t from = sink.count;
@@ -202,7 +202,7 @@ rankfeed_status TextEncoder::EncodeOneByOne(std::span<const rankfeed_text> texts
   return RANKFEED_OK;
 }
 
-// How many of the texts from the first on may be encoded after token_count tokens; if none,
+// Returns how many of the texts from the first on may be encoded after token_count tokens; if none,
 // *status says why. 32 bits count the tokens: no text may have more than are left.
 size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                           rankfeed_status* status) const {
@@ -221,7 +221,7 @@ size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_c
   return admitted;
 }
 
-// Why texts of this call do not even begin on the fast road.
+// Says why texts of this call do not even begin on the fast road.
 rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
   if (!encoder_.has_fast_road()) return RANKFEED_REASON_PIPELINE;
   const bool offsets = sink.begin != nullptr || sink.end != nullptr;
@@ -252,7 +252,7 @@ rankfeed_status TextEncoder::Run(const fast::Texts& texts, TokenSink& sink, size
   if (status != RANKFEED_OK) sink.count = call.text_begin();
   uint64_t bytes = 0;
   for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;
-  // Of a text that failed some stretches may have been done.
+  // A text that failed may have had stretches on the fast road.
   Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, call.left_texts()),
         bytes - std::min(bytes, call.left_bytes()));
   return status;

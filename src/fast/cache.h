@@ -48,7 +48,7 @@ static_assert(sizeof(CacheLine) == 64);
 
 class SegmentCache {
  public:
-  // As many lines as cache_bytes holds, rounded down to a power of two. A cache of none keeps one
+  // Takes as many lines as cache_bytes holds, rounded down to a power of two. A cache of none keeps one
   // that is never written, so that looking up needs no test.
   void Carve(Layout& layout, uint32_t cache_bytes) {
     const uint32_t lines = std::bit_floor(cache_bytes / static_cast<uint32_t>(sizeof(CacheLine)));

@@ -13,12 +13,12 @@
 namespace rankfeed::fast {
 namespace {
 
-// Whether a part has a U+2581 at its begin only where a separator stands there.
+// Returns whether a part has a U+2581 at its begin only where a separator stands there.
 bool KeepsSeparator(const Model& model) {
   return model.segment.config.has_value() && (model.segment.config->rules & (image::kPrependRules | image::kPatternSplits)) != 0;
 }
 
-// Why the ids of a text may not be those of the parts that it is cut into; null if they are.
+// Says why the ids of a text may not be those of the parts that it is cut into; null if they are.
 const char* ObstacleOf(const Model& model) {
   if (!model.segment.config.has_value()) {
     const char* const why = image::WhyOffTheFastRoad(model.config->fast_road_reason, model.config->fast_road_op);
@@ -70,7 +70,7 @@ size_t Cuts::PartBytes(const void* cuts, std::string_view text) {
   return cut != kNone ? cut : size;
 }
 
-// Whether the text may be cut at a separator.
+// Returns whether the text may be cut at a separator.
 bool Cuts::At(std::string_view text, uint32_t at) const {
   // In front of it other white space may mean something else.
   if (at == 0 || at + 1 >= text.size() || (keeps_separator_ && text[at] != ' ')) return false;
@@ -90,7 +90,7 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   return !normalized_tokens_.MayTouch(text, at) && IsFreeOfTokens(text, at);
 }
 
-// Whether no added token begins after the separator at `at`, or right in front so that it may reach
+// Returns whether no added token begins after the separator at `at`, or right in front so that it may reach
 // over it.
 bool Cuts::IsFreeOfTokens(std::string_view text, uint32_t at) const {
   if (model_.added_raw.empty()) return true;

@@ -31,12 +31,12 @@ class Cuts {
   Cuts(const Model& model, const reference::AddedTokenFilter& filter,
        const NormalizedTokens& normalized_tokens);
 
-  // Whether texts of the model may be cut at all, and what keeps them from it: an element of its
+  // Returns whether texts of the model may be cut at all, and what keeps them from it: an element of its
   // file in words for people, null if they may.
   bool any() const { return obstacle_ == nullptr; }
   const char* obstacle() const { return obstacle_; }
 
-  // The last such place of (from, to) or the first in [from, to) of a text; kNone without any. The
+  // Finds the last such place of (from, to) or the first in [from, to) of a text; kNone without any. The
   // text may be cut off itself: places that are too near to its end are none. O(to - from).
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t FindLast(std::string_view text, uint32_t from, uint32_t to) const;
@@ -50,7 +50,7 @@ class Cuts {
   static constexpr uint32_t kLookedAt = 9;
 
   bool keeps_separator() const { return keeps_separator_; }
-  // Where what follows a part begins: at the separator, if that makes the U+2581 in front of it.
+  // Returns where what follows a part begins: at the separator, if that makes the U+2581 in front of it.
   uint32_t After(uint32_t cut) const { return keeps_separator_ ? cut : cut + 1; }
 
  private:

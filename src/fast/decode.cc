@@ -14,14 +14,14 @@ namespace rankfeed::fast {
 
 using Kind = Outcome::Kind;
 
-// Whether the character of three bytes at text is one of those from image::kFirstCjk on.
+// Returns whether the character of three bytes at text is one of those from image::kFirstCjk on.
 static bool IsCjk(const char* text) {
   static_assert(image::kFirstCjk == 0x2e80);  // E2 BA 80
   const auto lead = static_cast<unsigned char>(text[0]);
   return lead > 0xe2 || (lead == 0xe2 && static_cast<unsigned char>(text[1]) >= 0xba);
 }
 
-// This tells whether the character of three bytes at text stands for one code, and whether the kernels may
+// Returns whether the character of three bytes at text stands for one code, and whether the kernels may
 // read it: they load a byte more.
 bool SpanDecoder::IsDirect(const char* text) const {
   return text < run_.readable && run_.direct[utf8::CodePointOfThree(utf8::LoadThree(text))] != 0;
@@ -76,7 +76,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     Outcome outcome = DecodeLong(bytes, segments.word_start(i), resumed);
     if (outcome.kind == Kind::kNormalize) outcome = DecodeNormalized(bytes, segments.word_start(i));
     if (outcome.kind == Kind::kGeneral) {
-      // What comes before is encoded to the end.
+      // The segments before it are encoded to their end.
       end = queue.Leave(run_number, i, outcome.reason, resumed);
       while (done != 0 && decoded[done - 1].segment >= end) --done;
       break;
@@ -145,7 +145,7 @@ Outcome SpanDecoder::Full(size_t at) {
   return {Kind::kFull};
 }
 
-// This is the meaning of the character before `at`.
+// Returns the meaning of the character before `at`.
 image::CharInfo SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
   return CharacterAt(tables_, segment, utf8::Previous(segment, at)).info;
 }
@@ -250,7 +250,7 @@ inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
   return at;
 }
 
-// Whether the character at `at` is read together with the one before it, of that info.
+// Returns whether the character at `at` is read together with the one before it, of that info.
 bool SpanDecoder::IsJoined(std::string_view segment, size_t at, CharInfo info) const {
   if (info.bases() == 0 || at == segment.size() || static_cast<unsigned char>(segment[at]) < 0x80) {
     return false;
@@ -279,7 +279,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, const Character& c, s
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
     previous = info.AsUnknown();  // the last code may be
-    // With a U+2581 and a closing zero for each space.
+    // Each space takes a U+2581 and a closing zero.
     static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
     run_.AddElements(codes);
   } else if (info.EndsWord()) {

@@ -27,7 +27,7 @@
 
 namespace rankfeed::fast {
 
-// Where a segment goes on whose spans did not fit into one batch. The codes of its open span come
+// The place where a segment goes on whose spans did not fit into one batch. The codes of its open span come
 // along.
 struct Cursor {
   uint32_t at = 0;                   // byte
@@ -41,7 +41,7 @@ struct Cursor {
   uint32_t no_sign_begin = 0, no_sign_end = 0;
 };
 
-// What becomes of a segment that was not found, or of a batch of them.
+// The outcome of decoding a segment that was not found, or a batch of them.
 struct Outcome {
   enum class Kind : uint8_t {
     kSearch,     // it is spans now
@@ -57,7 +57,7 @@ struct Outcome {
 
 class SpanDecoder {
  public:
-  // A segment of a key has no more, the U+2581 included.
+  // Codes of a segment that has a key, at most, the U+2581 included.
   static constexpr uint32_t kMaxSegmentCodes = image::kMaxExpansionCodes * sizeof(SegmentKey);
   static constexpr uint32_t kMaxSpans = SpanBatch::kCapacity + 1 + kVectorSlack;  // of a batch
 
@@ -77,22 +77,22 @@ class SpanDecoder {
   // stretch takes the general path, whose run says why.
   uint32_t Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up);
 
-  // Whether the first segment of the next batch goes on after what was decoded of it.
+  // Returns whether the first segment of the next batch goes on after what was decoded of it.
   bool resumes() const { return resumes_; }
-  // Nothing is left of that segment.
+  // Forgets that segment.
   void ForgetCursor() { resumes_ = false; }
 
-  // Of search_room(): every span may have to be searched, with its closing 0.
+  // Returns how much of search_room() is used: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
   uint32_t search_room() const { return search_.room(); }
 
-  // What the misses became, in order, and the spans of those that are no short ones.
+  // Segments that were decoded, in order, and the spans of those that are no short ones.
   Decoded* decoded() const { return decoded_; }
   uint32_t decoded_count() const { return decoded_count_; }
   const SpanList& runs() const { return run_; }
   uint32_t cjk_codes() const { return cjk_codes_; }  // of characters from image::kFirstCjk on
 
-  // It reads the codes of raw segments again; what was decoded of the batch stays.
+  // The reader of groups, which reads the codes of raw segments again; what was decoded of the batch stays.
   const GroupReader& reader() const { return reader_; }
 
  private:
@@ -107,7 +107,7 @@ class SpanDecoder {
   size_t AppendAscii(std::string_view segment, size_t at);
   Outcome SpecialChar(std::string_view segment, const Character& c, size_t* at);
   Outcome Full(size_t at);
-  // Where words end beside signs (decode_signs.cc).
+  // The next three decode where words end beside signs (decode_signs.cc).
   Outcome DecodeBesideSigns(std::string_view segment, size_t pos);
   Outcome DecodeSign(std::string_view segment, size_t* at);
   size_t NextSign(std::string_view segment, size_t at);
@@ -135,7 +135,7 @@ class SpanDecoder {
   const CharacterGroups& groups_;
   const bool leaves_nothing_;  // a segment takes the general path where what it begins with vanishes
   SpanWriter run_;
-  // Of the segment that is decoded: the bytes before and after it in its stretch, kNoByte at an
+  // Bytes before and after the segment that is decoded, in its stretch; kNoByte at an
   // end of that.
   int before_ = kNoByte, after_ = kNoByte;
   uint32_t cjk_codes_ = 0, decoded_count_ = 0;  // of the batch

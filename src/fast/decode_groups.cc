@@ -32,7 +32,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at) {
   const Outcome outcome = AppendGroup(segment, begin, extent);
   if (outcome.kind == Kind::kSearch && begin != *at) {
     const bool nothing = run_.size == size;
-    // What was taken back may have stood between a space and what comes next.
+    // A character that was taken back may have stood between a space and what comes next.
     const bool after_code = left != 0 && !run_.IsOnlyMetaspace();
     if (nothing && !(run_.front && begin == 0) && (!after_code || run_.signs.any())) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -90,7 +90,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   return {};
 }
 
-// Whether a span may begin with the codes from `at` on, of what a group became.
+// Returns whether a span may begin with the codes from `at` on, of what a group became.
 bool SpanDecoder::MayBeginAt(uint32_t at) const {
   const uint32_t first = run_.codes[at];
   const bool in_batch = run_.begins[run_.first_count] < at;
@@ -124,7 +124,7 @@ bool SpanDecoder::TakeBackFrom(std::string_view segment, size_t begin, size_t at
   return true;
 }
 
-// This tells whether a character that may take the general path is a code where it stands: at an end of its
+// Returns whether a character that may take the general path is a code where it stands: at an end of its
 // stretch, or between two that are codes or become several, of which the nearest is no space.
 bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info) {
   const size_t next = at + utf8::Decode(segment, at).size;
@@ -141,14 +141,14 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, CharInfo info
   return c.valid && is_code(c.info, true);
 }
 
-// This tells the same of an end of the segment. neighbour: the byte beyond it, which must be a sign; kNoByte where the
+// Returns the same of an end of the segment. neighbour: the byte beyond it, which must be a sign; kNoByte where the
 // stretch ends: then no Strip may drop the character, as these rules would.
 bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
   if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;
   return run_.signs.Has(static_cast<char>(neighbour));
 }
 
-// Whether nothing came of the segment, and CR stands before it and LF after it: where it vanished
+// Returns whether nothing came of the segment, and CR stands before it and LF after it: where it vanished
 // in front of the charsmap, they are one cluster there.
 bool SpanDecoder::MayJoinLineEnds() {
   const bool empty = run_.size == run_.open() || run_.IsOnlyMetaspace();

@@ -27,7 +27,7 @@ template <class Kind>
 rankfeed_status Engine<Kind>::Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
                                      rankfeed_road_counts* roads) {
   call_.Start(texts, flags, sink, roads);
-  // With offsets the tokens of a part are recognized by their begins.
+  // The tokens of a part are recognized by their begins, if there are any offsets.
   queue_.Start(texts.texts, texts.added, Kind::kPartsLeave && (sink->begin != nullptr || sink->end == nullptr));
   kind_.Start(sink);
   for (;;) {
@@ -63,7 +63,7 @@ rankfeed_status Engine<Kind>::EmitBatch(const Segments& segments, uint32_t count
     SegmentRun& run = queue_.front();
     const uint32_t begin = queue_.begin(run), end = queue_.end(run);
     if (begin > count) break;
-    // What goes on here and was not looked up, or was not even begun.
+    // The run goes on with segments that were not looked up, or not even begun.
     const bool rest = end > count && run.reason == RANKFEED_REASON_NONE;
     if (rest && begin == count && !kind_.resumes()) break;
     if ((run.marks & SegmentRun::kBeginsText) != 0) call_.BeginText();

@@ -39,15 +39,15 @@ class GroupReader {
 
   // All functions return why the stretch takes the general path, if it does.
 
-  // What the group [begin, extent.end) of a segment becomes, to *elements, which stay until the
+  // Reads what the group [begin, extent.end) of a segment becomes, to *elements, which stay until the
   // next: codes, 0 for a space, image::kSign before the code of a sign.
   rankfeed_reason ReadGroup(std::string_view segment, size_t begin, CharacterGroups::Extent extent,
                             std::span<const uint16_t>* elements);
-  // What a whole segment becomes, to *elements in the same way.
+  // Reads what a whole segment becomes, to *elements in the same way.
   rankfeed_reason ReadSegment(std::string_view segment, std::span<const uint16_t>* elements) {
     return Read(segment, /*is_group=*/false, elements);
   }
-  // Codes of a raw segment of one span, of which groups were read before; returns the count, 0 if it
+  // Writes the codes of a raw segment of one span, of which groups were read before; returns the count, 0 if it
   // is too long to be normalized as a whole or has more codes than there is room for.
   uint32_t CodesOf(std::string_view segment, bool word_start, std::span<uint16_t> codes) const;
 

@@ -16,9 +16,9 @@ static constexpr unsigned char kLastSeparator = ' ';
 CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
   known_ = !model.huggingface();
   if (known_) return;
-  // Without the classes of characters there is no charsmap (image/sections.def).
+  // A model without the classes of characters has no charsmap (image/sections.def).
   if (!model.props.present()) return;
-  // What a Replace puts in place of single characters begins clusters too.
+  // A Replace must put characters that begin clusters in place of single ones.
   known_ =
       std::all_of(model.normalizer.begin(), model.normalizer.end(), [&](const image::Step& step) {
         const std::string_view text = model.text(step.b);
@@ -27,7 +27,7 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
       });
 }
 
-// This tells by its class alone whether c begins a cluster after anything but a Prepend character. Only a
+// Returns by its class alone whether c begins a cluster after anything but a Prepend character. Only a
 // charsmap reads clusters: without one, a consonant after a virama is read with no other.
 static bool IsOther(const Model& model, char32_t c) {
   const uint32_t is = model.props[c] & image::kGraphemeMask;
@@ -35,7 +35,7 @@ static bool IsOther(const Model& model, char32_t c) {
          (is == image::kGraphemeConsonant && model.charsmap_units.empty());
 }
 
-// This tells the same of all that c may be in front of the charsmap.
+// Returns the same of all that c may be in front of the charsmap.
 bool CharacterGroups::BeginsCluster(char32_t c) const {
   if (c > kLastSeparator && c < 0x7f) return true;  // and becomes such a one
   if (!IsOther(model_, c)) return false;
@@ -76,7 +76,7 @@ size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
   return at;
 }
 
-// As EndsBefore at one place after the other, with what it would look back at in the hand.
+// Asks what EndsBefore does at one place after the other, with what it would look back at in the hand.
 CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin) const {
   utf8::Decoded c = utf8::DecodeInline(segment, begin);
   uint32_t facts = Facts(c.code_point), all = facts;

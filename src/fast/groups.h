@@ -21,14 +21,14 @@ namespace rankfeed::fast {
 
 class CharacterGroups {
  public:
-  // Of a model that takes the fast road.
+  // The model takes the fast road.
   explicit CharacterGroups(const Model& model);
 
-  // Whether groups can be told at all; otherwise a segment is one.
+  // Returns whether groups can be told at all; otherwise a segment is one.
   bool known() const { return known_; }
-  // Of the group that the character at `at` is in, its begin. O(group).
+  // Returns the begin of the group that the character at `at` is in. O(group).
   size_t Begin(std::string_view segment, size_t at) const;
-  // The group that begins at `begin`, before the end of the segment.
+  // Finds the group that begins at `begin`, before the end of the segment.
   struct Extent {
     size_t end;
     bool leaves;  // a character of it takes the general path
@@ -36,16 +36,16 @@ class CharacterGroups {
   Extent ExtentFrom(std::string_view segment, size_t begin) const;
 
  private:
-  // Whether a group may end before the character at `at`, which is not the first.
+  // Returns whether a group may end before the character at `at`, which is not the first.
   bool EndsBefore(std::string_view segment, size_t at) const;
   bool BeginsCluster(char32_t c) const;
 
-  // What is asked of a character: whether a group may begin with it (kBegins), it
+  // Facts about a character: a group may begin with it (kBegins), it
   // goes through the normalizer (kChanges), it vanishes, or it leaves the fast road (kLeaves).
   static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kLeaves = 8;
   // Characters that vanish in a row, after which it is not asked what else stands there.
   static constexpr uint32_t kMaxVanishing = 8;
-  // What a place is after, from character to character.
+  // State of a place between characters: what it is after.
   struct ReadSoFar {
     bool changes = false;
     uint32_t vanishing = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fast/key.h: the raw bytes of a segment as a fixed-size key with a hash. The same code makes
-// the keys of the image's word table (builder) and looks them up.
+// the keys of the image's table of segments (builder) and looks them up.
 #pragma once
 
 #include <bit>
@@ -26,10 +26,10 @@ struct alignas(32) SegmentKey {
     return size | (word_start ? uint32_t{image::kKeyWordStart} : 0);
   }
 
-  // Of the segment, kMaxBytes + 1 for all that are longer.
+  // Returns the bytes of the segment, kMaxBytes + 1 for all that are longer.
   uint32_t size() const { return part[0] & 0x7f; }
 
-  // The first size <= kMaxBytes bytes at data.
+  // Makes the key of the first size <= kMaxBytes bytes at data.
   static SegmentKey Make(const char* data, uint32_t size, uint32_t tag) {
     char bytes[sizeof(SegmentKey)] = {};
     bytes[0] = static_cast<char>(tag);
@@ -51,7 +51,7 @@ struct alignas(32) SegmentKey {
   }
 };
 
-// By size: ones over the bytes of the segment that a key has, zeros over the tag and what follows.
+// Masks by size: ones over the bytes of the segment that a key has, zeros over the tag and what follows.
 // Longer segments have keys of their tag only, so that looking for them touches no more than two
 // lines of either table.
 struct KeyMasks {

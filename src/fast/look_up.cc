@@ -51,7 +51,7 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
   miss_count_ = kernels.match_cache(tables_, batch, miss_count_);
   if (kernels.match_longs != nullptr) miss_count_ = kernels.match_longs(tables_, batch, miss_count_);
   if (miss_count_ < 2) return;
-  // What a text is about comes several times in a batch.
+  // The words that a text is about come several times in a batch.
   batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};  // equals no segment, for slots that are empty
   miss_count_ = kernels.find_repeats(batch, kMaxBatch, miss_count_, scratch_.slots,
                                      scratch_.repeats, &repeat_count_);

@@ -34,13 +34,13 @@ struct LookUpTables {
 
   const image::SegmentEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
   CacheLine* Line(uint64_t hash) const { return cache + (hash & cache_mask); }
-  // This is the same line while that is empty, and where a segment has only one.
+  // Returns the same line while that is empty, and where a segment has only one.
   CacheLine* OtherLine(uint64_t hash) const {
     return two_lines && !Line(hash)->empty() ? Line(hash >> 32) : Line(hash);
   }
 };
 
-// What the segments of a batch are looked up with, by their number in it.
+// The columns that the segments of a batch are looked up with, by their number in it.
 struct LookUpBatch {
   SegmentKey* keys;    // of those in neither table
   uint64_t* parts[4];  // for loops that take several keys at once: a part of all of them
@@ -49,7 +49,7 @@ struct LookUpBatch {
   uint16_t* misses;  // those to look further for, in order
 };
 
-// Where find_repeats remembers segments, by their hashes.
+// Places where find_repeats remembers segments, by their hashes.
 inline constexpr uint32_t kRepeatSlots = 512;
 
 class LookUp {
@@ -74,7 +74,7 @@ class LookUp {
   // Looks the first count segments of the queue up. What neither table has becomes the misses, each
   // segment once.
   void Run(SegmentQueue& queue, uint32_t count);
-  // The same for a batch of one segment that is known to be a miss.
+  // Makes the misses of a batch of one segment that is known to be one.
   void Miss();
 
   // A kind of model fills in what the misses and the repeats are, and lists what Insert keeps.

@@ -27,7 +27,7 @@ NormalizedTokens::NormalizedTokens(const Model& model) : model_(model) {
   }
 }
 
-// The ASCII character that has a code; kOther if none has.
+// Returns the ASCII character that has a code; kOther if none has.
 uint8_t NormalizedTokens::AsciiOf(uint32_t code) const {
   for (uint8_t b = 1; b < 128 && code != 0; ++b) {
     if (model_.codes[b] == code) return b;
@@ -55,7 +55,7 @@ NormalizedTokens::Answer NormalizedTokens::StepCharacter(const utf8::Decoded& c,
     const uint8_t byte = becomes_[c.code_point];
     return byte != kDoubt ? Step(byte, unit) : Answer::kYes;
   }
-  // What NFC makes another one of takes the general path, where tokens are looked for too.
+  // A character that NFC makes another one takes the general path, where tokens are looked for too.
   if (model_.bpe()) return Answer::kNo;
   const image::CharInfo info = model_.segment.char_info[c.code_point];
   if (!c.valid || info.IsDoubtful() || info.EndsWord()) return Answer::kYes;
@@ -95,14 +95,14 @@ bool NormalizedTokens::MayOccurIn(std::string_view text) const {
   }
 }
 
-// Tells whether a text may begin with a token.
+// Returns whether a text may begin with a token.
 bool NormalizedTokens::MayGoOn(std::string_view text) const {
   trie::Unit unit = model_.added_normalized.root();
   size_t at = 0;
   for (uint32_t n = 0; n < model_.max_added_bytes && at < text.size(); ++n) {
     const utf8::Decoded c = utf8::DecodeInline(text, at);
     at += c.size;
-    // With a mark after it a character may become another one.
+    // A character with a mark after it may become another one.
     const bool other = c.code_point >= 0x80 && at < text.size() && !model_.bpe();
     if (other && CharacterAt(model_.segment, text, at).info.IsMark()) return true;
     const Answer answer = StepCharacter(c, &unit);
@@ -121,7 +121,7 @@ bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
   if (last_bytes_.Has(AsciiOf(before.info.code()))) return true;
   const utf8::Decoded next = utf8::Decode(text, at + 1);
   if (next.code_point < 0x80 && first_bytes_.Has(static_cast<uint8_t>(next.code_point))) return true;
-  // With what comes after it that character may become another one.
+  // That character may become another one with the one after it.
   const size_t after = at + 1 + next.size;
   return after >= text.size() || (static_cast<uint8_t>(text[after]) >= 0x80 &&
                                   !StandsAlone(CharacterAt(model_.segment, text, after)));

@@ -25,11 +25,11 @@ class NormalizedTokens {
   bool empty() const { return first_count_ == 0; }
   // Bytes of a text that such a token may begin with.
   const ByteSet& first_bytes() const { return first_bytes_; }
-  // Whether a part of normalized text holds one, or may end with the begin of one.
+  // Returns whether a part of normalized text holds one, or may end with the begin of one.
   bool MayBeginIn(std::string_view normalized) const;
-  // False only if none occurs in a text. O(text bytes * longest token) at worst.
+  // Returns false only if none occurs in a text. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const;
-  // Whether one may end right before the separator at `at` of a text, or begin right after it. The
+  // Returns whether one may end right before the separator at `at` of a text, or begin right after it. The
   // characters beside it stand alone (spans.h).
   bool MayTouch(std::string_view text, size_t at) const;
 
@@ -41,7 +41,7 @@ class NormalizedTokens {
   uint8_t AsciiOf(uint32_t code) const;
   uint8_t Becomes(uint8_t byte) const;
 
-  // What no token holds, and what an ASCII character becomes that is in doubt.
+  // A character that no token holds, and the mark of one that is in doubt.
   static constexpr uint8_t kOther = ' ', kDoubt = 0;
 
   const Model& model_;

@@ -19,10 +19,10 @@ class Offsets::Walker {
          begin != 0 && offsets.IsSeparator(begin - 1) && !offsets.IsAfterWord(begin));
   }
 
-  // Whether characters came that are not normalized one by one, or not here.
+  // Returns whether characters came that are not normalized one by one, or not here.
   bool failed() const { return failed_; }
 
-  // The places of the first and the last of the next count codes. False if there are fewer.
+  // Finds the places of the first and the last of the next count codes. Returns false if there are fewer.
   bool Take(uint32_t count, Range* first, Range* last) {
     for (uint32_t taken = 0; taken < count;) {
       if (!More()) return false;
@@ -45,7 +45,7 @@ class Offsets::Walker {
     return true;
   }
 
-  // Whether there are more codes.
+  // Returns whether there are more codes.
   bool More() {
     while (left_ == 0) {
       if (list_ == list_end_) {
@@ -70,7 +70,7 @@ class Offsets::Walker {
     return true;
   }
 
-  // How many there are, to the end.
+  // Counts the codes to the end.
   uint32_t Count() {
     uint32_t count = 0;
     for (; More(); left_ = 0, opens_ = alone_ = false) count += left_ + opens_;
@@ -78,7 +78,7 @@ class Offsets::Walker {
   }
 
  private:
-  // A word begins after that space, or without one.
+  // Begins a word after that space, or without one.
   void Open(Range space, bool spaced) {
     opens_ = true;
     after_sign_ = false;
@@ -89,12 +89,12 @@ class Offsets::Walker {
     failed_ |= (offsets_.rules_ & image::kEverySpaceIsWord) != 0 && left_before_ != 0;
   }
 
-  // Another character comes.
+  // Ends the word of a sign, as another character comes.
   void EndSign() {
     if (after_sign_) Open({0, 0}, false);
   }
 
-  // In front of a sign a space may be a word of its own.
+  // Makes a space in front of a sign a word of its own, where it may be one.
   bool EndsInSpace() {
     if (!spaced_) return false;
     spaced_ = opens_ = false;
@@ -116,7 +116,7 @@ class Offsets::Walker {
       const std::span<const uint16_t> codes = ExpansionOf(tables_, info);
       list_ = codes.data();
       list_end_ = list_ + codes.size();
-      // What vanishes takes the last of several characters before it along (normalizer.rs).
+      // A character that vanishes takes the last of several characters before it along (normalizer.rs).
       failed_ |= list_ == list_end_ && several_;
       several_ = list_end_ - list_ > 1;
       return;
@@ -169,7 +169,7 @@ void Offsets::Begin(std::string_view stretch, uint32_t offset, uint32_t) {
   begins_plainly_ = StandsAlone(c) && !marked;
 }
 
-// Of what the separator before a place became; empty without one.
+// Returns the place of what the separator before `at` became; empty without one.
 Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
   if (at == 0 || (signs_.any() && !IsSeparator(at - 1))) return {0, 0};
   // The cluster of both became one space, with the place of the first.
@@ -178,7 +178,7 @@ Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
   return line_end ? Range{at - 2, at - 1} : Range{at - 1, at};
 }
 
-// Whether the separator before a place is a LF after what vanishes: with a CR before that it may be
+// Returns whether the separator before a place is a LF after what vanishes: with a CR before that it may be
 // one cluster.
 bool Offsets::IsLineEndTakenApart(uint32_t at) const {
   if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
@@ -205,7 +205,7 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
   return PlaceWalking(begin, end, word_start, first, last, sink);
 }
 
-// Every byte is a character and a code. False if some token is unknown.
+// Places tokens where every byte is a character and a code. Returns false if some token is unknown.
 bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
                          uint32_t last, TokenSink& sink) const {
   if (CodesOf(sink, first, last) != end - begin + word_start) return false;

@@ -22,7 +22,7 @@
 
 namespace rankfeed::fast {
 
-// This holds the data by which both parity modes find places: a stretch, whose first byte is at that offset of
+// The data by which both parity modes find places: a stretch, whose first byte is at that offset of
 // the text, and how many codes its bytes and the pieces have.
 class PlacesInStretch {
  protected:
@@ -34,25 +34,25 @@ class PlacesInStretch {
   }
 
   bool IsSeparator(uint32_t at) const { return fast::IsSeparator(model_.segment, stretch_[at]); }
-  // This tells whether each of these bytes is a character and a code.
+  // Returns whether each of these bytes is a character and a code.
   bool ArePlain(uint32_t begin, uint32_t end) const {
     bool plain = true;
     for (uint32_t at = begin; at < end; ++at) plain &= plain_[static_cast<uint8_t>(stretch_[at])];
     return plain;
   }
-  // This is how many codes the piece of a token has.
+  // Returns how many codes the piece of a token has.
   uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
     return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
   }
-  // This is how many tokens [first, last) have. An unknown one has none.
+  // Returns how many codes tokens [first, last) have. An unknown one has none.
   uint32_t CodesOf(const TokenSink& sink, uint32_t first, uint32_t last) const {
     uint32_t codes = 0;
     while (first < last) codes += CodesOf(sink, first++);
     return codes;
   }
   bool IsUnknown(int32_t id) const { return id == static_cast<int32_t>(model_.config->unk_id); }
-  // This finds the codes of the unknown token among them, which are what the others leave of all. It is false
-  // of several, and if nothing is left.
+  // Counts the codes of the unknown token among them, which covers what the others do not. Returns false if
+  // there are several, or nothing remains.
   template <class CountAll>
   bool FindUnknown(const TokenSink& sink, uint32_t first, uint32_t last, const CountAll& count_all,
                    uint32_t* codes) const {
@@ -74,17 +74,17 @@ class Offsets : PlacesInStretch {
   explicit Offsets(const Model& model)
       : PlacesInStretch(model), rules_(model.segment.config->rules), signs_(model) {}
 
-  // A stretch begins, with that token.
+  // Begins a stretch, with that token.
   void Begin(std::string_view stretch, uint32_t offset, uint32_t token);
 
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their places. False if they
   // are not known here. O(bytes + tokens).
   bool Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
              TokenSink& sink) const;
-  // The same for the token of the separators that end the stretch.
+  // Does the same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
 
-  // Whether the stretch begins with a character that stays, whatever comes after it: the places of
+  // Returns whether the stretch begins with a character that stays, whatever comes after it: the places of
   // what follows do not depend on how it begins.
   bool begins_plainly() const { return begins_plainly_; }
 
@@ -99,7 +99,7 @@ class Offsets : PlacesInStretch {
   bool PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                     TokenSink& sink) const;
   Range SpaceBefore(uint32_t at) const;
-  // Of what the U+2581 of a word stands for. One before a sign may be a word itself.
+  // Returns the place of what the U+2581 of a word stands for. One before a sign may be a word itself.
   Range SpaceOf(uint32_t begin) const {
     return IsAfterWord(begin) ? Range{0, 0} : SpaceBefore(begin);
   }
@@ -108,7 +108,7 @@ class Offsets : PlacesInStretch {
     if (sink.begin != nullptr) sink.begin[token] = offset_ + first.begin;
     if (sink.end != nullptr) sink.end[token] = offset_ + last.end;
   }
-  // Whether a space before that place is a word.
+  // Returns whether a space before that place is a word.
   bool IsAfterWord(uint32_t at) const {
     return signs_.after_space() && at != stretch_.size() && signs_.Has(stretch_[at]);
   }

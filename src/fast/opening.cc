@@ -22,17 +22,17 @@ Opening Openings::Of(std::string_view stretch, std::string_view text) const {
   return opening;
 }
 
-// Whether a text loses the character, if it begins with that: white space, or in SentencePiece
+// Returns whether a text loses the character, if it begins with that: white space, or in SentencePiece
 // parity what becomes one space.
 bool Openings::StripsLeft(const utf8::Decoded& c) const {
   if (model_.huggingface()) return unicode::IsWhiteSpace(c.code_point);
   if (IsSeparator(c)) return true;
   const image::CharInfo info = model_.segment.char_info[c.code_point];
-  // Where a longer key begins with it, what follows it decides.
+  // A longer key that begins with it is decided by what follows it.
   return c.valid && info.EndsWord() && !info.Expands() && !info.Normalizes() && info.bases() == 0;
 }
 
-// Without the white space that a Strip takes off before anything else is done.
+// Returns the stretch without the white space that a Strip takes off before anything else is done.
 std::string_view Openings::Stripped(std::string_view stretch) const {
   while (Has(image::kStripLeft) && !stretch.empty()) {
     const utf8::Decoded c = utf8::DecodeInline(stretch, 0);
@@ -47,8 +47,8 @@ std::string_view Openings::Stripped(std::string_view stretch) const {
   return stretch;
 }
 
-// Where only the begin of a text gets a U+2581 (HuggingFace), or in SentencePiece parity where
-// spaces are counted or those there get none, what the first character becomes decides whether it
+// Finds out whether a word begins at the first character. Where only the begin of a text gets a U+2581, or
+// in SentencePiece parity spaces are counted or those there get none, what that becomes decides whether it
 // gets one; if that is not itself, nor begins with a space, the general path finds out. *prefixed:
 // false where it needs none. Where HuggingFace counts spaces, a U+2581 that was put in front of
 // one, or of nothing, is taken back (fast/span_writer.h).
@@ -79,7 +79,7 @@ rankfeed_reason Openings::ReasonAtBegin(std::string_view stretch, bool begins_te
   return joins || !info.IsOneCode() ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
 }
 
-// Whether a Strip that comes after other steps may drop white space at an end of a stretch that is a
+// Returns whether a Strip that comes after other steps may drop white space at an end of a stretch that is a
 // character elsewhere.
 bool Openings::LosesOtherSpace(std::string_view rest, bool left) const {
   while (!rest.empty()) {

@@ -21,10 +21,10 @@ struct Opening {
 
 class Openings {
  public:
-  // Of a model that takes the fast road.
+  // The model takes the fast road.
   explicit Openings(const Model& model) : model_(model), rules_(model.segment.config->rules) {}
 
-  // Whether stretches have to be looked at; otherwise each is all of itself, and prefixed.
+  // Returns whether stretches have to be looked at; otherwise each is all of itself, and prefixed.
   bool any() const { return (rules_ & kAboutEnds) != 0; }
   // text: the stretch is a part of it. O(what is stripped, and what vanishes at the ends).
   Opening Of(std::string_view stretch, std::string_view text) const;

@@ -9,7 +9,7 @@
 
 namespace rankfeed::fast {
 
-// What waits moves to the front.
+// Moves what waits to the front.
 void SegmentQueue::Compact() {
   for (uint32_t* of : {scratch_.segments.begins, scratch_.segments.ends}) {
     std::copy(of + head_, of + tail_, of);
@@ -78,7 +78,7 @@ void SegmentQueue::NextPart() {
   OpenStretch({text_.data() + begin, end - begin}, 0);
 }
 
-// The token that comes next is after the segments of that run.
+// Puts the token that comes next after the segments of that run.
 void SegmentQueue::AddToken(SegmentRun* run) {
   reference::AddedMatch& match = split_->pending;
   run->token = match.token;
@@ -137,7 +137,7 @@ void SegmentQueue::OpenStripped(std::string_view stretch) {
   if (open_.reason != RANKFEED_REASON_NONE) scanner_.Stop();
 }
 
-// Whether among what was stripped of the text is a byte that added tokens begin with.
+// Returns whether among what was stripped of the text is a byte that added tokens begin with.
 bool SegmentQueue::LosesStopByte() const {
   const auto has = [this](const char* from, const char* to) {
     return std::any_of(from, to, [this](char byte) { return stop_bytes_.Has(static_cast<uint8_t>(byte)); });
@@ -195,7 +195,7 @@ uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason
   return begin(run);
 }
 
-// This finds the part that can be cut out of a stretch around waiting segment i. Segments before this run may be
+// Finds the part that can be cut out of a stretch around waiting segment i. Segments before this run may be
 // done already, so the first cut may be at the separator in front of the first segment that waits, no sooner.
 bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const Segments all = segments();
@@ -217,7 +217,7 @@ bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   return true;
 }
 
-// A run becomes three: of what is before the part, of the part, of what is after it.
+// Makes three runs of one: of what is before the part, of the part, of what is after it.
 uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason) {
   SegmentRun* const before = scratch_.runs + first_run_ + number;
   const std::string_view stretch = before->stretch;
@@ -266,7 +266,7 @@ void SegmentQueue::SkipTo(SegmentRun* rest, uint32_t byte) {
   if (!split_.has_value()) run->marks |= SegmentRun::kEndsText;
 }
 
-// The number of segments before the first run that has a reason.
+// Returns the number of segments before the first run that has a reason.
 uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
   for (uint32_t r = first_run_; r < run_count_; ++r) {
     const SegmentRun& run = scratch_.runs[r];

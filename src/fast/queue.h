@@ -86,10 +86,10 @@ class SegmentQueue {
     scanning_ = look_later_ = leaving_ = loses_stop_byte_ = false;
   }
 
-  // Whether there is anything left to scan.
+  // Returns whether there is anything left to scan.
   bool more() const { return scanning_ || split_.has_value() || next_ != texts_.size(); }
 
-  // Whether to Fill: that costs as much as there are runs, so not for a few more of them.
+  // Returns whether to Fill: that costs as much as there are runs, so not for a few more of them.
   bool has_room() const { return run_count_ - first_run_ <= kMaxRuns / 2 && more(); }
 
   // Scans on until `wanted` segments wait, the texts end or there is no place for more. Numbers of
@@ -101,16 +101,16 @@ class SegmentQueue {
   uint32_t waiting() const { return tail_ - head_; }
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
-  // The run of a segment, or of one after those of *run, which is moved on.
+  // Returns the run of a segment, or of one after those of *run, which is moved on.
   SegmentRun& RunOf(uint32_t segment, uint32_t* run) {
     while (scratch_.runs[first_run_ + *run].end <= head_ + segment) ++*run;
     return scratch_.runs[first_run_ + *run];
   }
-  // By number from the first that waits, 0 for those done before.
+  // Returns the index of the run's first waiting segment, and that of the one after its last; 0 for those done before.
   uint32_t begin(const SegmentRun& run) const { return run.begin > head_ ? run.begin - head_ : 0; }
   uint32_t end(const SegmentRun& run) const { return run.end > head_ ? run.end - head_ : 0; }
 
-  // How many of the first `count` segments come before a stretch of which it is known already that
+  // Returns how many of the first `count` segments come before a stretch of which it is known already that
   // it leaves: what is done of those after it would be done again.
   uint32_t BeforeLeaving(uint32_t count) { return leaving_ ? BeforeKnownReason(count) : count; }
 
@@ -175,7 +175,7 @@ class SegmentQueue {
   // In the scratch: those that wait. After them goes what is scanned next.
   uint32_t head_ = 0, tail_ = 0, first_run_ = 0, run_count_ = 0;
   size_t next_ = 0;  // text to begin with
-  // Of the text before it, as long as there is more to come:
+  // The text before it and its state, as long as there is more of it to come:
   std::string_view text_;
   SegmentRun open_ = {};  // of the stretch that is scanned: what its next run has
   std::string_view later_;  // of the stretch, after the part of it that is open

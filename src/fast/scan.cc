@@ -46,12 +46,12 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
   if (splits_.has_value()) scans_ = splits_->Start(text);
 }
 
-// This gives each byte the bit of the byte before it; before is the mask of the block before.
+// Gives each byte the bit of the byte before it; before: the mask of the block before.
 static uint64_t OfByteBefore(uint64_t mask, uint64_t before) {
   return mask << 1 | before >> 63;
 }
 
-// Boundaries of the block from its classes; returns how many masks they are.
+// Finds the boundaries of the block from its classes; returns how many masks they are.
 template <bool kSigns>
 [[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
   const ClassMasks* const classes = scratch_.classes;
@@ -70,7 +70,7 @@ template <bool kSigns>
   return words;
 }
 
-// Of 64 bytes from text_[base] on. next_common: of the byte after them.
+// Finds the boundaries of 64 bytes from text_[base] on. next_common: of the byte after them.
 template <bool kSigns>
 [[gnu::always_inline]] inline BoundaryMasks SegmentScanner::BoundariesOf(const ClassMasks& classes,
                                                                          uint64_t next_common,
@@ -124,7 +124,7 @@ uint32_t SegmentScanner::NextBlock(const Segments& segments) {
 template uint32_t SegmentScanner::NextBlock<false>(const Segments& segments);
 template uint32_t SegmentScanner::NextBlock<true>(const Segments& segments);
 
-// What the rules about white space change of the boundaries of a block.
+// Changes the boundaries of a block as the rules about white space say.
 void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries) {
   for (uint32_t k = 0; k < words && (rules_ & image::kEverySpaceIsWord) != 0; ++k) {
     AddEmptyWords(at_ + 64 * k, classes[k].separator & boundaries[k].word_starts, &boundaries[k]);
@@ -156,7 +156,7 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
   before_.empty = empty;
 }
 
-// Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
+// Returns whether the character outside the ASCII classes that begins at text_[at] (before: that ends
 // there) keeps segments from ending there. The byte on the other side is a common one.
 bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
   if (!before) {

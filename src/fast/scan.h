@@ -24,11 +24,11 @@
 
 namespace rankfeed::fast {
 
-// What bytes of a text are told apart by. stop_bytes: those whose text must be looked at.
+// Classes that bytes of a text are told apart by. stop_bytes: those whose text must be looked at.
 struct ByteClasses {
   ByteSet separators, common, letters, stop_bytes;
 };
-// Of 64 bytes, a bit each: their classes.
+// Classes of 64 bytes, a bit for each byte.
 struct ClassMasks {
   uint64_t separator, common, letter;
 };
@@ -58,15 +58,15 @@ class SegmentScanner {
 
   // prefixed: the text begins a word, whatever it begins with.
   void Start(std::string_view text, bool prefixed = true);
-  // Whether the text that Start was called with has something to scan: NFC leaves it alone, where
+  // Returns whether the text that Start was called with has something to scan: NFC leaves it alone, where
   // segments are splits of a pattern.
   bool scans() const { return scans_; }
-  // If not, how many bytes of it come before the first that it may change.
+  // Returns, if not, how many bytes of it come before the first that it may change.
   size_t stable_bytes() const { return splits_->stable_bytes(); }
-  // Nothing more of this text.
+  // Leaves the rest of this text out.
   void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }
-  // Nothing more of it up to the separator at `at`.
+  // Leaves it out up to the separator at `at`.
   void SkipTo(size_t at) {
     if (at < at_) return;
     at_ = at + 1;
@@ -80,11 +80,11 @@ class SegmentScanner {
     if (splits_.has_value()) return splits_->Next(at_, kBlockBytes, segments, &at_);
     return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
-  // This tells whether the last block holds a stop byte: of splits of a pattern, the block that Start looked at last.
+  // Returns whether the last block holds a stop byte: of splits of a pattern, the block that Start looked at last.
   bool stopped() const { return splits_.has_value() ? splits_->stopped() : stopped_; }
 
  private:
-  // Of the 64 bytes before, of which only the last counts: their classes, and empty words. Before
+  // Classes and empty words of the 64 bytes before, of which only the last counts. Before
   // the first comes a separator.
   struct Before {
     uint64_t separator = uint64_t{1} << 63, common = 0, other = 0, empty = 0;

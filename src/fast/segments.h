@@ -41,9 +41,9 @@ struct SplitMasks {
   uint64_t inner, parts, runs, begins, joined;
 };
 
-// Of bytes outside ASCII: those that continue a character; those that begin one of two bytes or more, of
-// three or more, of four or more; beside which words may be cut. By the character: those of each kind
-// (CharacterTables), and those not surely valid and left alone by NFC; one of four bytes is of these only.
+// Masks of bytes outside ASCII. inner: those that continue a character; leads: that begin one of two bytes or more, of
+// three or more, of four or more; cuts: beside which words may be cut. By the character: kinds: those of each kind
+// (CharacterTables); unsure: those that may be invalid UTF-8 or changed by NFC, as all of four bytes are.
 struct LeadMasks {
   uint64_t inner, leads, threes, fours, cuts, kinds[3], unsure;
 };
@@ -57,7 +57,7 @@ struct alignas(16) LeadSet {
   constexpr bool Has(uint8_t byte) const { return (low[byte & 15] & high[byte >> 4]) != 0; }
 };
 
-// What characters outside ASCII are told apart by.
+// Tables that characters outside ASCII are told apart by.
 struct CharacterTables {
   static constexpr uint8_t kALetter = 1, kADigit = 2, kASpace = 4;  // of LeadMasks::kinds each its bit
 
@@ -70,7 +70,7 @@ struct CharacterTables {
   uint8_t kinds[16] = {};           // by class: what runs take characters of it for
   uint8_t unstable = 0;             // bits of classes: NFC may change it
 
-  // This tells whether a piece may hold the two in a row.
+  // Returns whether a piece may hold the two in a row.
   bool MayHold(char32_t first, char32_t second) const {
     return image::Spanned(pairs, first, second) | ((uncut_lasts >> (first & 0x3f) & 1) != 0);  // without a branch
   }

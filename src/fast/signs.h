@@ -20,19 +20,19 @@ class Signs {
       : model_(model), rules_(model.segment.config.has_value() ? model.segment.config->rules : 0) {}
 
   bool any() const { return (rules_ & image::kPunctuationIsWord) != 0; }
-  // Whether spaces before a sign are a word.
+  // Returns whether spaces before a sign are a word.
   bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
 
-  // Whether a raw byte is a sign of ASCII, which stays what it is whatever comes before it.
+  // Returns whether a raw byte is a sign of ASCII, which stays what it is whatever comes before it.
   bool Has(char byte) const {
     return any() && ByteSet::Has(model_.segment.config->common, static_cast<uint8_t>(byte));
   }
-  // Whether a character of normalized text is a sign.
+  // Returns whether a character of normalized text is a sign.
   bool Is(char32_t c) const {
     return any() && (model_.props[c] & image::kPunctuationProp) != 0;
   }
 
-  // Whether the character at `at`, or one after those that vanish from there on, may be read
+  // Returns whether the character at `at`, or one after those that vanish from there on, may be read
   // together with the sign of ASCII before it.
   bool MayJoin(std::string_view text, size_t at) const {
     const SegmentTables& tables = model_.segment;

@@ -27,7 +27,7 @@ void SpOffsets::Begin(std::string_view stretch, uint32_t offset, uint32_t token)
   state_ = {};
 }
 
-// Bytes of the character there, if it is one code and is not read together with what follows; 0 if
+// Returns the bytes of the character there, if it is one code and is not read together with what follows; 0 if
 // a step of the normalizer has to say. A symbol is one step.
 uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
   if (begins_symbol_[static_cast<uint8_t>(stretch_[at])]) return 0;
@@ -40,7 +40,7 @@ uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
   return joined ? 0 : c.size;
 }
 
-// A character; use(place) is called for its code, and for the U+2581 that it comes after.
+// Reads a character; use(place) is called for its code, and for the U+2581 that it comes after.
 template <class Use>
 void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
   if (collapses() && !state->begun) {
@@ -54,7 +54,7 @@ void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
   use(at);
 }
 
-// What stands between the last segment and one that begins there.
+// Reads what stands between the last segment and one that begins there.
 void SpOffsets::Separators(uint32_t begin) {
   if (!collapses()) {
     // The U+2581 in front of a segment is that of the byte before it, or the one in front of the
@@ -66,7 +66,7 @@ void SpOffsets::Separators(uint32_t begin) {
   }
 }
 
-// The codes of bytes [begin, end).
+// Reads the codes of bytes [begin, end).
 template <class Use>
 void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use) const {
   for (uint32_t at = begin; at < end;) {
@@ -77,7 +77,7 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
     }
     const normalize::SpPrefix step =
         normalize::NormalizeSpPrefix(normalizer_, {stretch_.data() + at, end - at});
-    // What vanishes is a step too, the first one of a text among them.
+    // A character that vanishes is a step too, the first one of a text among them.
     if (state->front == kNone && step.text != " ") state->front = at;
     for (const char byte : step.text) {
       if (byte == ' ' && collapses()) {
@@ -103,9 +103,9 @@ bool SpOffsets::Place(uint32_t begin, uint32_t end, bool, uint32_t first, uint32
   return PlaceWalking(begin, end, first, last, sink);
 }
 
-// Every byte is a character and a code. False, and nothing is done, if some token is unknown.
+// Places tokens where every byte is a character and a code. Returns false, and does nothing, if some token is unknown.
 bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) {
-  // This tells whether a U+2581 comes in front of the first character.
+  // One if a U+2581 comes in front of the first character.
   const uint32_t opens = collapses() && !state_.begun ? prefixed() : state_.space != kNone;
   if (CodesOf(sink, first, last) != end - begin + opens) return false;
   uint32_t* const begins = Begins(sink);

@@ -26,7 +26,7 @@ class SpOffsets : PlacesInStretch {
  public:
   explicit SpOffsets(const Model& model);
 
-  // A stretch begins, with that token.
+  // Begins a stretch, with that token.
   void Begin(std::string_view stretch, uint32_t offset, uint32_t token);
 
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their begins. Every
@@ -34,16 +34,16 @@ class SpOffsets : PlacesInStretch {
   // O(bytes + tokens).
   bool Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last, TokenSink& sink);
 
-  // The same for the token of the separators that end the stretch.
+  // Does the same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
 
-  // Bytes up to `end` were given their tokens and places elsewhere.
+  // Skips bytes up to `end`, which were given their tokens and places elsewhere.
   void Skip(uint32_t end) {
     done_ = end;
     state_ = {.front = 0, .space = kNone, .begun = true};
   }
 
-  // The stretch is over: gives its tokens their ends. closed: the last one has its end.
+  // Ends the stretch: gives its tokens their ends. closed: the last one has its end.
   void End(TokenSink& sink, bool closed);
 
  private:
@@ -64,7 +64,7 @@ class SpOffsets : PlacesInStretch {
   uint32_t OneCode(uint32_t at, uint32_t end) const;
   bool PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
   bool PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
-  // Where begins are kept until the end: without a column for them in that of the ends.
+  // Returns the column that begins are kept in until the end: without one of their own that of the ends.
   static uint32_t* Begins(const TokenSink& sink) {
     return sink.begin != nullptr ? sink.begin : sink.end;
   }

@@ -18,7 +18,7 @@
 
 namespace rankfeed::fast {
 
-// What a segment was decoded to: spans [first, last), by their numbers in SpanPaths.
+// A segment that was decoded to spans [first, last), by their numbers in SpanPaths.
 struct Decoded {
   uint16_t segment, first, last;
   bool cacheable;           // one span, of the segment's own characters, that a key can stand for
@@ -47,10 +47,10 @@ inline bool StandsAlone(const Character& c) {
   return c.valid && c.info.StandsAlone() && !unicode::IsWhiteSpace(c.code_point);
 }
 
-// Where short segments are decoded to, one span each: codes and spans are appended up to limits
+// Arrays that short segments are decoded to, one span each: codes and spans are appended up to limits
 // that leave room for one more.
 struct ShortDecode {
-  // Of a segment. After it the key has a 0, so that no character is read beyond it.
+  // Bytes of a segment. After them the key has a 0, so that no character is read beyond it.
   static constexpr uint32_t kMaxBytes = SegmentKey::kMaxBytes - 1;
 
   const image::CharInfo* basic;  // by code point, of the first 65,536
@@ -74,7 +74,7 @@ inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start
   return {segment, span, static_cast<uint16_t>(span + 1), true, false, false};
 }
 
-// Where other segments are decoded to: spans that lie one after the other, and the one that is
+// Arrays that other segments are decoded to: spans that lie one after the other, and the one that is
 // open after them. A U+2581 begins a span wherever it stands.
 struct RunDecode : SpanList {
   // In most scripts spans are cut from this length on: shorter ones gain nothing, and the pieces'
@@ -95,7 +95,7 @@ struct RunDecode : SpanList {
   void Cut() { begins[++count] = static_cast<uint16_t>(size); }
 };
 
-// Whether a span may end between two characters, of which one knows last_code and previous, info.
+// Returns whether a span may end between two characters, of which one knows last_code and previous, info.
 // Unknown characters next to each other are one token, so two that are no pieces of their own stay
 // together, even if longer pieces hold them. pairs: SegmentTables::spanned_pairs.
 inline bool MayEndBetween(const uint64_t* pairs, uint32_t last_code, image::CharInfo previous,

@@ -14,7 +14,7 @@
 namespace rankfeed::fast {
 namespace {
 
-// Of ones that are a run in `mask`, as those of `first` on, the first bit after each; *carry: a run that
+// Finds the first bit after each run of ones in `mask` that begins in `first`; *carry: a run that
 // begins goes on, in and out. What is not first in its run is not touched.
 uint64_t Ripple(uint64_t mask, uint64_t first, uint64_t* carry) {
   uint64_t sum = 0;

@@ -25,7 +25,7 @@ class SplitBlocks {
  public:
   static constexpr size_t kMostBytes = 4096, kWords = kMostBytes / 64;
 
-  // What Find found: begins of splits and of their parts, in masks[k] those of text[at + 64 k ..], each but
+  // Begins of splits and of their parts, as Find found them: in masks[k] those of text[at + 64 k ..], each but
   // the first an end too; and where the last split begins, and the last part of it. marked: the places where
   // splits are cut are word_starts (image::kPartsHaveKeys).
   struct Begins {

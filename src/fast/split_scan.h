@@ -26,9 +26,9 @@ class SplitScanner {
   // Begins a stretch. False if it has bytes that are no UTF-8, or what NFC may change: then there is
   // nothing to scan. O(bytes).
   bool Start(std::string_view text);
-  // Where the first such byte or character is, if Start was false.
+  // Returns where the first such byte or character is, if Start was false.
   size_t stable_bytes() const { return stable_; }
-  // This tells whether the last kMostBytes of the text, or all of a shorter one, hold a stop byte.
+  // Returns whether the last kMostBytes of the text, or all of a shorter one, hold a stop byte.
   bool stopped() const { return blocks_.stopped(); }
 
   // Appends the segments that begin in the `bytes` after `at` to segments, one for each byte at most;

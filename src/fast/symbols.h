@@ -19,7 +19,7 @@ namespace rankfeed::fast {
 
 class Symbols {
  public:
-  // Of a model that takes the fast road.
+  // The model takes the fast road.
   explicit Symbols(const Model& model) {
     if (model.huggingface() || model.user_defined.empty()) return;
     normalizer_ = normalize::SpNormalizerOf(model);
@@ -37,7 +37,7 @@ class Symbols {
     }
   }
 
-  // Whether a symbol may end with the character at `at`, of those that others are read together
+  // Returns whether a symbol may end with the character at `at`, of those that others are read together
   // with. text: a segment. O(longest symbol squared) at worst.
   bool MayEndAt(std::string_view text, size_t at) const {
     return last_begins_[static_cast<uint8_t>(text[at])] && FindEndAt(text, at);
@@ -54,7 +54,7 @@ class Symbols {
   }
 
   normalize::SpNormalizer normalizer_;
-  // Of symbols of several characters: the first bytes of the last characters that others are read
+  // First bytes of the last characters of symbols of several characters, if others are read
   // with, and the bytes of the longest.
   std::bitset<256> last_begins_;
   size_t most_bytes_ = 0;

@@ -44,7 +44,7 @@ uint32_t Unigram::Solve(SegmentQueue& queue, uint32_t count) {
     paths_.Solve(decoder_.runs(), decoder_.cjk_codes(), rule_);
     Resolve(end);
   }
-  // As many as will use seven eighths of the search's room if they are like these.
+  // The next batch is as long as will use seven eighths of the search's room if its segments are like these.
   if (!resumed && end != 0) {
     const uint32_t fits = end * (decoder_.search_room() * 7 / 8) / std::max(used, 1u);
     batch_ = std::min({std::max(fits, kLeastBatch), 2 * batch_, LookUp::kMaxBatch});

@@ -26,7 +26,7 @@ class WordPieceSpeller {
     uint16_t* codes = nullptr;
     uint32_t* begins = nullptr;
     uint32_t* ends = nullptr;
-    // By code: the id of the word that is this character alone.
+    // Ids by code: of the word that is this character alone.
     uint32_t* lone_ids = nullptr;
     void Carve(Layout& layout, const Model& model) {
       const uint32_t max_chars = std::min(model.config->max_input_chars, image::kMaxWordChars);

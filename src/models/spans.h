@@ -36,7 +36,7 @@ class SpanBatch {
   // The spans of a SpanList have numbers from here on, after those that were written here at once.
   static constexpr uint32_t kFirstOfRuns = kMaxSpans;
 
-  // As many of kCapacity as batches may take. A test sets less, for batches to be full soon.
+  // Codes of kCapacity that batches may take. A test sets less, for batches to be full soon.
   uint32_t room() const { return room_; }
   void set_room(uint32_t room) { room_ = room; }
 

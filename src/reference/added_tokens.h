@@ -109,7 +109,7 @@ class AddedTokenScanner {
   uint32_t Longest(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
-    // Without a base there is no further byte.
+    // A unit without a base has no further byte.
     for (uint32_t at = pos_; at < text_.size() && trie::Base(unit) != 0;) {
       const auto byte = static_cast<unsigned char>(text_[at]);
       if (byte < 0x80) {
@@ -138,7 +138,7 @@ class AddedTokenScanner {
   uint32_t StepCharacter(uint32_t at, trie::Unit* unit, uint32_t* left) const {
     const trie::Unit before = *unit;
     const uint32_t left_before = *left;
-    // What keys hold are characters, and so are the same bytes.
+    // Keys hold characters, so the same bytes of the text are one too.
     const uint32_t size = utf8::SizeFromLead(static_cast<unsigned char>(text_[at]));
     for (uint32_t i = 0; at + i < text_.size();) {
       if (!Step(static_cast<unsigned char>(text_[at + i]), unit, left)) break;
@@ -173,7 +173,7 @@ class AddedTokenScanner {
     return pos != 0 && IsWordAt(static_cast<uint32_t>(utf8::Previous(text_, pos)));
   }
 
-  // Where the white space before a token begins, no further than the end of the token before it.
+  // Returns where the white space before a token begins, no further than the end of the token before it.
   uint32_t SkipSpaceBack(uint32_t pos) const {
     if (pos < done_) return done_;
     while (pos > done_) {

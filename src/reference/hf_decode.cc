@@ -155,7 +155,7 @@ class Chain {
     return EndToken(i + 1);
   }
 
-  // What a match of a becomes. Metaspace: nothing in token 0, unless "never"; else a space.
+  // Returns what a match of a becomes. Metaspace: nothing in token 0, unless "never"; else a space.
   static std::string_view Content(const Stage& s) {
     if (s.op == Op::kReplaceDecode) return s.b;
     return s.token == 0 && s.arg0 != image::kPrependNever ? "" : " ";
@@ -299,7 +299,7 @@ class Chain {
     s.inside = false;
   }
 
-  // Of a token after the first one, takes the prefix a off its front or puts a space before it.
+  // Takes, of a token after the first one, the prefix a off its front or puts a space before it.
   static bool IsPastPrefix(const Stage& s) { return s.inside || s.token == 0 || s.a.empty(); }
 
   void PrefixBytes(uint32_t i, std::string_view text) {

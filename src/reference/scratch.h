@@ -23,13 +23,13 @@ struct Parting {
   bool carries_score = false;  // the score of a part goes on in the next one
 };
 
-// Of a text that comes in parts, whose best path passes between them: the score up to a part, and
+// Scores of a text that comes in parts, whose best path passes between them: up to a part, and
 // after it. A whole text begins at 0.
 struct CarriedScore {
   double before = 0, after = 0;
 };
 
-// What the general path works in: arrays that hold one stretch, or one part of a stretch that can
+// Arrays that the general path works in: they hold one stretch, or one part of a stretch that can
 // be cut. Normalizers that cannot work in place alternate between the two texts.
 struct Scratch {
   // rankfeed_limits::max_stretch_bytes where that is 0.
@@ -53,7 +53,7 @@ struct Scratch {
   AddedTokenFilter added;
   Parting parting;
 
-  // What there is to hold.
+  // Sizes of what there is to hold.
   struct Sizes {
     uint32_t stretch_bytes;   // of the longest stretch
     uint32_t text_capacity, word_capacity;  // as above

@@ -50,7 +50,7 @@ class PathReader {
   }
 
  private:
-  // Where the piece, or the run of unknown characters to be merged, that begins at begin ends.
+  // Returns where the piece, or the run of unknown characters to be merged, that begins at begin ends.
   // With byte fallback every unknown character is spelled on its own.
   uint32_t TokenEnd(uint32_t begin) const {
     uint32_t end = lattice_.link[begin];
@@ -92,7 +92,7 @@ class PathReader {
   bool byte_fallback_;
 };
 
-// Of a BPE model (bpe_model.cc): the path of the tokens that the symbols of a text merge to, which are
+// Finds in a BPE model (bpe_model.cc) the path of the tokens that the symbols of a text merge to, which are
 // user-defined symbols, the longest one at each place, and characters. False if they are more than `room`,
 // for which lattice.best has Merger::kWorkPerSymbol elements each.
 bool MergedPath(const Model& model, std::string_view text, uint32_t room,
@@ -182,7 +182,7 @@ rankfeed_status EncodeSentencePieceParts(const Model& model, const Scratch& scra
   }
 }
 
-// The tokens from `first` on, if all of them fit.
+// Reverses the tokens from `first` on, if all of them fit.
 static void Reverse(const TokenSink& sink, uint32_t first) {
   if (sink.count > sink.capacity) return;
   std::reverse(sink.ids + first, sink.ids + sink.count);

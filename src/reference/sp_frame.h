@@ -31,7 +31,7 @@ struct SpFrame {
     return RANKFEED_OK;
   }
 
-  // Where one of those ids stands in a text: eos at its end, bos at its begin (ApplyExtraOptions); in
+  // Returns where one of those ids stands in a text: eos at its end, bos at its begin (ApplyExtraOptions); in
   // 0.1.97 both at 0.
   static uint32_t PlaceOf(const Model& model, uint32_t id, size_t text_bytes) {
     const bool at_end = id == model.config->eos_id && !model.sentencepiece_0_2_1();

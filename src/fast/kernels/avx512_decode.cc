@@ -24,7 +24,7 @@ struct CodePoints {
   __mmask16 are;
 };
 
-// Those of characters of three bytes below image::kFirstCjk. count: at most kCharacters; what is
+// Decodes characters of three bytes below image::kFirstCjk. count: at most kCharacters; what is
 // beyond is not read.
 RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count) {
   // Bytes 3 i + 2, 3 i + 1 and 3 i go to 4 i on.
@@ -50,7 +50,7 @@ inline uint32_t Room(const char* text, const char* end, uint32_t most) {
   return std::min(there, most);
 }
 
-// What comes before each of values, the last of before first.
+// Returns for each of values the one before it; for the first the last of before.
 RANKFEED_GATHER inline __m512i Shifted(__m512i values, __m512i before) {
   return _mm512_alignr_epi32(values, before, 15);
 }
@@ -81,8 +81,8 @@ inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
   return likely;
 }
 
-// Of up to 64 bytes: where characters begin, and where one goes on that should not or does not and
-// should. A character that has no end in those is wrong after them.
+// Masks of up to 64 bytes. leads: first bytes of characters; wrong: continuation bytes out of place, or
+// missing. A character that has no end in the bytes is wrong after them.
 struct Utf8Bytes {
   uint64_t leads, wrong;
 };
@@ -95,7 +95,7 @@ RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t those) {
   return {those ^ on, (two << 1 | three << 2) ^ on};
 }
 
-// What decoding characters of one to three bytes needs in registers.
+// Decodes characters of one to three bytes, with all that takes in registers.
 class Utf8Decoder {
  public:
   RANKFEED_GATHER Utf8Decoder()
@@ -124,7 +124,7 @@ class Utf8Decoder {
     return _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_cvtepu8_epi32(places), quads_), steps_);
   }
   RANKFEED_GATHER CodePoints DecodeWords(__m512i word, __mmask16 there) const {
-    // By the high half of the first byte: as if there were three bytes.
+    // The high half of the first byte says how far to shift, as if there were three bytes.
     const __m512i kind = _mm512_srli_epi32(word, 4);
     word = _mm512_sllv_epi32(word, _mm512_permutexvar_epi32(kind, shifts_));
     const __m512i low = _mm512_and_si512(_mm512_srli_epi32(word, 16), Set32(0x7f));
@@ -153,7 +153,7 @@ RANKFEED_GATHER inline uint64_t In(const LeadSet& set, __m512i bytes) {
       _mm512_shuffle_epi8(_mm512_broadcast_i32x4(high), row));
 }
 
-// Those of split_classes, four bytes read at a time: of blocks past the first 256 too, and of classes from
+// Looks up split_classes, four bytes at a time: of blocks past the first 256 too, and of classes from
 // where such four begin.
 RANKFEED_GATHER inline __m512i ClassesOf(const CharacterTables& tables, __m512i c, __mmask16 there) {
   const __m512i none = _mm512_setzero_si512();
@@ -278,7 +278,7 @@ RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
       codes_before = codes;
       continue;
     }
-    // Without any, the last of those before.
+    // The last one; if none was appended, the last of those before.
     to->previous = done != 0 ? CharInfos::One(info, done - 1)
                              : CharInfos::One(before, kCharacters - 1);
     to->size = size + done;
@@ -304,7 +304,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
   const char* const begin = text;
   __m512i last = before;  // code points
   for (;;) {
-    // As much as sixteen characters take, and more.
+    // More bytes than sixteen characters take.
     const auto left = static_cast<uint32_t>(std::min<ptrdiff_t>(end - text, 64));
     const uint64_t those = _bzhi_u64(~uint64_t{0}, left);
     const __m512i bytes = _mm512_maskz_loadu_epi8(those, text);
@@ -333,7 +333,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
         reinterpret_cast<__m256i*>(to->begins + to->count + 1),
         _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
     to->count += static_cast<uint32_t>(std::popcount(cuts));
-    // Where character i begins; after the last, where the bytes end.
+    // Returns where character i begins; after the last, where the bytes end.
     const auto place = [leads = leads, left](uint32_t i) RANKFEED_GATHER {
       return std::min(static_cast<uint32_t>(_tzcnt_u64(_pdep_u64(uint64_t{1} << i, leads))), left);
     };
@@ -355,7 +355,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
   }
 }
 
-// Without a branch on what scripts the characters are of or how many, which follow no pattern.
+// Does not branch on the scripts of the characters or on how many they are, which follow no pattern.
 RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys,
                                      const uint16_t* misses, uint32_t count, ShortDecode* to) {
   const Utf8Decoder utf8;
@@ -367,7 +367,7 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
     const bool word_start = segments.word_start(i);
     const uint32_t bytes = segments.size(i);
     if (bytes > ShortDecode::kMaxBytes) break;
-    // Of the key, after its tag.
+    // The bytes of the key, after its tag.
     const __m512i key = _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
     const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
     bool is = are.wrong == 0;

@@ -29,7 +29,7 @@ RANKFEED_GATHER inline __m512i Multiply(__m512i a, uint64_t b) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-// Of the bits of a segment that begin at bit `first` of it, those there are.
+// Keeps of the eight bytes from bit `first` of a segment on those that it has.
 RANKFEED_GATHER inline __m512i Part(__m512i bytes, __m512i bits, uint64_t first) {
   const __m512i none = _mm512_sllv_epi64(Set(~uint64_t{0}), _mm512_subs_epu16(bits, Set(first)));
   return _mm512_andnot_si512(none, bytes);

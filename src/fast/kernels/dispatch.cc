@@ -101,7 +101,7 @@ constexpr const KernelTable *kAvx512 = &kAvx512Table, *kAvx512Gather = &kAvx512G
 constexpr const KernelTable *kAvx512 = nullptr, *kAvx512Gather = nullptr;
 #endif
 
-// By Isa: its name, the Highway targets whose instructions a CPU needs, the loops.
+// Sets by Isa: name, the Highway targets whose instructions a CPU needs, the loops.
 constexpr struct {
   const char* name;
   int64_t targets;
@@ -136,7 +136,7 @@ bool FastGathers() {
 #endif
 }
 
-// What the CPU can run, a bit each, and kFastGathers. Asked for once: in a virtual machine cpuid
+// Returns a bit for each set that the CPU can run, and kFastGathers. Asks once: in a virtual machine cpuid
 // takes tens of microseconds.
 constexpr uint32_t kKnown = 1u << 31, kFastGathers = 1u << 30;
 uint32_t Cpu() {

@@ -43,12 +43,12 @@ struct KernelTable {
   bool (*classify)(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks);
   // The same for the masks of splits; bytes from size on count as tabs.
   bool (*classify_splits)(const char* text, size_t size, const ByteSet& stop_bytes, SplitMasks* masks);
-  // Of text[0, size), 64 bytes at most, where bytes from size on are none. Reads nothing past the `left`
+  // Classifies text[0, size), 64 bytes at most, where bytes from size on are none. Reads nothing past the `left`
   // bytes of the text. What comes after 32 characters may be left out, where they are no UTF-8.
   void (*classify_leads)(const char* text, size_t size, size_t left, const CharacterTables& tables,
                          LeadMasks* masks);
-  // Which of the characters of two or three bytes that begin at `leads`, one to 32, no piece holds with
-  // the one of them before it, the first with *before; that is moved on. left: as above.
+  // Returns a mask of the characters of two or three bytes at `leads`, one to 32, that no piece holds with
+  // the one before. *before: the character before the first; set to the last. left: as above.
   uint64_t (*find_apart)(const char* text, size_t left, uint64_t leads, const CharacterTables& tables,
                          char32_t* before);
   // Lists what masks[0, count) say of the bytes from base on: begins of segments to begins[*begin]
@@ -108,7 +108,7 @@ struct KernelTable {
   // These loops search the paths of spans.
   unigram::SearchKernels search;
 
-  // Of the same set or a lesser one: those that are as fast or faster for few segments.
+  // Loops of the same set or a lesser one that are as fast or faster for few segments.
   const KernelTable* few;
 };
 

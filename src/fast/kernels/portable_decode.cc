@@ -190,7 +190,7 @@ uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys, const uin
                 ((key[2] ^ kTwo) & kTwoMask & mask[2])) == 0 &&
                bytes % 2 == 0) {
       codes_count = DecodeTwos(to->basic, key, mask, bytes, codes + word_start);
-      // With marks the order of its characters matters.
+      // The order of its characters matters where there are marks.
       if (codes_count == 0) {
         codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);
       }

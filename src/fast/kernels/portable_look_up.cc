@@ -115,7 +115,7 @@ uint32_t MatchTable(const LookUpTables& in, uint32_t begin, uint32_t end, const 
                     uint32_t miss_count) {
   const LookUpTables tables = in;
   const LookUpBatch batch = of;
-  // Which entry of a bucket it is follows no pattern that a branch predictor could learn, so one is
+  // The entry of a bucket follows no pattern that a branch predictor could learn, so one is
   // selected by the first part of its key, and then compared. Only what the table lacks goes on to
   // the cache, so that most segments cost one cache line.
   uint16_t* const misses = batch.misses;

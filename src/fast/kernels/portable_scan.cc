@@ -48,7 +48,7 @@ HWY_INLINE V Has(Bytes d, const uint8_t (&low)[16], const uint8_t (&high)[16], V
 #endif
 }
 
-// By these tables Has gives bits: a byte is beyond ASCII (0x80), a letter (0x40, the later ones 0x20), a digit (0x10), a blank
+// Tables from which Has gives bits: a byte is beyond ASCII (0x80), a letter (0x40, the later ones 0x20), a digit (0x10), a blank
 // (0x04), white space that is none (0x08), a newline (0x02), an apostrophe (0x01).
 constexpr LeadSet kSplitSets = {
     {0xb4, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf1, 0xf0, 0xf8, 0xea, 0xc8, 0xc8, 0xca, 0xc0, 0xc0},

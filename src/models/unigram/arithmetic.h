@@ -14,7 +14,7 @@ struct HuggingFaceArithmetic {
   // The candidate that is compared: a piece, or an unknown character, after the path to its begin.
   static double Piece(double score, double best) { return score + best; }
   static double Unknown(double score, double best) { return score + best; }
-  // What is kept of a candidate that wins.
+  // Returns what is kept of a candidate that wins.
   static double Store(double sum) { return sum; }
 };
 
@@ -69,7 +69,7 @@ class UnknownRun {
 // kScoreResetThreshold of unigram_model.cc, 0.2.2.
 inline constexpr double kRebaseBeyond = 100000;
 
-// Where the search goes on from `begin` and the best score there lies beyond the threshold, that
+// Rebases the search that goes on from `begin`, where the best score lies beyond the threshold: that
 // score is taken off all positions up to the frontier, the furthest that some candidate has ended
 // at. Positions that are not reached(position) stay. Costs O(frontier - begin), once in
 // kRebaseBeyond of score.

@@ -45,7 +45,7 @@ struct ScoreLattice {
 // there is none.
 inline constexpr uint32_t kLinkBits = 16, kLinkMask = (1u << kLinkBits) - 1;
 
-// What is searched: valid UTF-8.
+// Characters of a text that is searched: valid UTF-8.
 struct TextChars {
   const CodePointTable<uint16_t>& codes;
   std::string_view text;
@@ -72,7 +72,7 @@ struct TextChars {
   }
 };
 
-// The same as character codes; from code_count on they stand for characters that are in no piece.
+// The same as character codes: from code_count on they stand for characters that are in no piece.
 struct CodeChars {
   std::span<const uint16_t> codes;
   uint32_t code_count;
@@ -138,7 +138,7 @@ class PathFinder {
     }
   }
 
-  // Without an unknown id tokenizers fails as soon as the unknown edge is the best way to any
+  // Returns whether tokenizers fails without an unknown id: as soon as the unknown edge is the best way to any
   // place, whether or not the best path goes there. That edge is the last candidate tried for its
   // end, so it was the best at some time exactly if it is the best in the end. Before links are
   // turned.

@@ -37,7 +37,7 @@
 
 namespace rankfeed::unigram {
 
-// What the sums of a reference are (arithmetic.h).
+// Sums of a reference (arithmetic.h).
 enum class ScoreSums : uint8_t { kFloat64Words, kFloat64, kFloat32, kFloat32Rebased };
 
 // A Metaspace that splits is what makes words of a HuggingFace pipeline on the fast road.
@@ -64,7 +64,7 @@ decltype(auto) WithArithmetic(ScoreSums sums, const F& f) {
                                      : f(SentencePieceArithmetic());
 }
 
-// Whether the score after unknown tokens is told from the tokens. Of HuggingFace's words it is
+// Returns whether the score after unknown tokens is told from the tokens. Of HuggingFace's words it is
 // only where a U+2581 is no unknown character, so that every word begins with a piece.
 inline bool CountsUnknown(const Model& model) {
   return ScoreSumsOf(model) != ScoreSums::kFloat64Words ||
@@ -75,10 +75,10 @@ inline bool CountsUnknown(const Model& model) {
 // unit, a power of two.
 class ExactnessRule {
  public:
-  // Of exact_below: above any sum. At 0 ids never hold without the reference's own sums.
+  // Values of exact_below: above any sum. At 0 ids never hold without the reference's own sums.
   static constexpr uint8_t kAlways = image::PathInfo::kAlways, kRebasedBelow = 17;
   static constexpr uint16_t kMaxScoreBound = image::PathInfo::kMostBound;
-  // Of rebased sums: how much of a score unit a unit of the bound is.
+  // The part of a score unit that a unit of the bound is, of rebased sums.
   static constexpr uint32_t kBoundFactor = 85, kBoundShift = 6;
 
   // unk_score: of one unknown character, below 0.
@@ -134,7 +134,7 @@ class ExactnessRule {
   bool rebased() const { return sums_ == ScoreSums::kFloat32Rebased; }
   uint8_t greatest_exact_below() const { return rebased() ? kRebasedBelow : kAlways; }
   int margin_exponent() const { return margin_exponent_; }  // of cost_unit times 2^bits of a sum
-  // Of a sum of costs (rebased: times kBoundFactor) to the bound.
+  // Exponent that scales a sum of costs (rebased: times kBoundFactor) to the bound.
   int bound_exponent() const {
     return unit_exponent_ - (rebased() ? static_cast<int>(kBoundShift) : 0);
   }

@@ -91,7 +91,7 @@ struct Lattice {
   Visit* start_visits;
 };
 
-// Of a path to the node `end` that holds unknown characters or the unknown piece itself: its flags,
+// Gives a path to the node `end` that holds unknown characters or the unknown piece itself its flags,
 // and one token for consecutive unknown characters.
 void FuseUnknown(const Lattice& lattice, int32_t end, Path* path);
 

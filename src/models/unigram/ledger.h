@@ -49,7 +49,7 @@ class ScoreLedger {
         sums_(ScoreSumsOf(model)),
         counts_unknown_(CountsUnknown(model)) {}
 
-  // A stretch begins after that many tokens of the sink. score: of what comes before it.
+  // Begins a stretch after that many tokens of the sink. score: of what comes before it.
   void Begin(uint32_t token, double score) {
     known_to_ = token;
     fused_count_ = forgotten_to_ = 0;
@@ -61,10 +61,10 @@ class ScoreLedger {
   // cannot be told from them.
   rankfeed_reason End(const TokenSink& sink, double* score);
 
-  // Whether the score goes on to the end of a stretch; otherwise every word begins at 0.
+  // Returns whether the score goes on to the end of a stretch; otherwise every word begins at 0.
   bool goes_on() const { return rule_.goes_on(); }
 
-  // Whether ids of that info hold at the score so far; if so, moves it on. Of words that begin at 0
+  // Returns whether ids of that info hold at the score so far; if so, moves it on. Of words that begin at 0
   // they hold at any score or at none.
   bool Holds(image::PathInfo info) {
     const uint64_t bound = bound_ + info.score_bound;
@@ -72,7 +72,7 @@ class ScoreLedger {
     bound_ = bound;
     return true;
   }
-  // What Holds() moves on, for loops that do as much.
+  // The bound that Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
 
   // Remembers of a path that is written next, with these ids, how many characters its unknown tokens

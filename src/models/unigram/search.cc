@@ -93,7 +93,7 @@ SpanPaths::SpanPaths(const Model& model, const SearchKernels& kernels, Scratch& 
       scratch_(scratch),
       not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))) {}
 
-// Whether a span is a long run of one code, as text in a script that the vocabulary lacks is. The
+// Returns whether a span is a long run of one code, as text in a script that the vocabulary lacks is. The
 // reference's own search through it costs less than one that looks for margins.
 static bool IsLongRun(std::span<const uint16_t> codes) {
   constexpr size_t kLong = 40;
@@ -103,7 +103,7 @@ static bool IsLongRun(std::span<const uint16_t> codes) {
 
 void SpanPaths::Solve(const SpanList& run, uint32_t cjk_codes, const ExactnessRule& rule) {
   run_ = &run;
-  // Without characters of those scripts hardly any span is short enough to be looked up.
+  // Hardly any span is short enough to be looked up without characters of those scripts.
   constexpr uint32_t kMostOther = 4;  // spans to one of them
   uint32_t search_count = run.count;
   const uint16_t* searches = nullptr;  // all

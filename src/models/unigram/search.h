@@ -34,12 +34,12 @@ class PathSearch : public SpanBatch {
   // Finds the best paths of all spans.
   void Solve(const Model& model, const SearchKernels& kernels, const ExactnessRule& rule);
 
-  // Of the last Solve, by span. Its ids stay until the next.
+  // Returns the path of a span after Solve. Its ids stay until the next.
   const Path& path(uint32_t span) const { return paths_[span]; }
   const int32_t* ids() const { return ids_ + 1; }
 
  private:
-  // As Lattice asks for.
+  // Arrays that Lattice asks for.
   Visit* visits_ = nullptr;
   uint64_t* start_bases_ = nullptr;
   Visit* start_visits_ = nullptr;
@@ -54,7 +54,7 @@ class SpanPaths {
  public:
   struct Scratch {
     PathSearch search;
-    // Of the spans of runs:
+    // Columns of the spans of runs:
     Found* found = nullptr;
     uint16_t* searches = nullptr;  // those that are not in the table
     uint16_t* searched = nullptr;  // by span, of those: the number in search
@@ -78,7 +78,7 @@ class SpanPaths {
   bool IsShort(uint32_t span) const { return span < PathSearch::kFirstOfRuns; }
   // The same by address, of spans of runs; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - PathSearch::kFirstOfRuns); }
-  // Of one whose found() has no count. Null: it was not searched.
+  // Returns the path of a span whose found() has no count; null if it was not searched.
   const Path* path(uint32_t span) const {
     const uint32_t number = IsShort(span) ? span : scratch_.searched[span - PathSearch::kFirstOfRuns];
     return number != kNotSearched ? &search().path(number) : nullptr;

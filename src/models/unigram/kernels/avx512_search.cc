@@ -16,7 +16,7 @@ constexpr uint32_t kGroups = 4;  // of eight spans, in turns
 static_assert(kVectorSlack >= kGatherLanes);
 constexpr uint64_t kLow16 = 0xffff, kLow24 = 0xffffff, kLow32 = 0xffffffff;
 
-// Where searches begin: of each sequence that has codes beyond those, the base of the state it is
+// Lists where searches begin: of each sequence that has codes beyond those, the base of the state it is
 // in and at << 32 | code of the next one. Returns how many.
 uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint16_t* const codes = lattice.codes;
@@ -26,7 +26,7 @@ uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
     lattice.nodes[n] = is.node();
   };
   uint32_t starts = 0;
-  // What of it there is follows no pattern: nodes are written again instead.
+  // The part of it that is there follows no pattern: nodes are written again instead.
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t at = spans[i].begin, mark = spans[i].word_start;
     lattice.sum[at] = 0;
@@ -57,7 +57,7 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
   const __m512i low16 = Set(kLow16), base_mask = Set(trie::kMaxUnits - 1), low32 = Set(kLow32);
   static_assert(image::kFailBaseMask >= trie::kMaxUnits - 1);
   Visit* visit = lattice.visits;
-  // By group: the base where lanes go on from, at << 32 | code, the place of the unit that would
+  // State of each group: the base where lanes go on from, at << 32 | code, the place of the unit that would
   // lead on and the unit there, which is loaded while other groups work.
   __m512i base[kGroups], next[kGroups], place[kGroups], unit[kGroups];
   uint32_t live[kGroups];
@@ -181,7 +181,7 @@ RANKFEED_GATHER void RelaxIndependent(const Lattice& lattice, uint32_t count) {
 }
 
 namespace {
-// Of 64-bit values. In halves: as products, this of 512-bit vectors lowers the clock.
+// Returns the width of 64-bit values. In halves: as products, this of 512-bit vectors lowers the clock.
 RANKFEED_GATHER inline __m512i BitWidth(__m512i of) {
   const __m256i low = _mm256_lzcnt_epi64(_mm512_castsi512_si256(of));
   const __m256i high = _mm256_lzcnt_epi64(_mm512_extracti64x4_epi64(of, 1));
