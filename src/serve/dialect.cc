@@ -5,7 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <ctime>
+
+#include "serve/framing.h"
 
 namespace rankfeed::serve {
 namespace {
@@ -32,9 +36,12 @@ std::string RequiredString(const Json& body, const char* name) {
   return String(*value, name);
 }
 
+// Also takes "true" and "false" as texts, which clients in Python send and FastAPI's services read.
 bool Flag(const Json& body, const char* name, bool fallback) {
   const Json* const value = Find(body, name);
   if (value == nullptr) return fallback;
+  if (value->is_string() && SameWord(value->get_ref<const std::string&>(), "true")) return true;
+  if (value->is_string() && SameWord(value->get_ref<const std::string&>(), "false")) return false;
   if (!value->is_boolean())
     Invalid(fmt::format("`{}` must be true or false, not {}", name, value->type_name()));
   return value->get<bool>();
@@ -43,11 +50,14 @@ bool Flag(const Json& body, const char* name, bool fallback) {
 uint32_t Count(const Json& body, const char* name, uint32_t least, uint32_t fallback) {
   const Json* const value = Find(body, name);
   if (value == nullptr) return fallback;
-  if (!value->is_number_integer())
-    Invalid(fmt::format("`{}` must be an integer, not {}", name, value->type_name()));
+  // 3.0 is what Gson and Lua write of 3.
+  const bool whole = value->is_number_float() && std::trunc(value->get<double>()) == value->get<double>();
+  if (!value->is_number_integer() && !whole)
+    Invalid(fmt::format("`{}` must be an integer, not {}", name,
+                        value->is_number_float() ? value->dump() : value->type_name()));
   constexpr int64_t kMost = 1'000'000'000;
-  const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{kMost};
-  const int64_t number = fits ? value->get<int64_t>() : kMost + 1;
+  const double size = value->get<double>();
+  const int64_t number = size >= -1 && size <= double{kMost} ? static_cast<int64_t>(size) : kMost + 1;
   if (number < int64_t{least} || number > kMost) {
     Invalid(fmt::format("`{}` is {}; it may be {} to {}", name, value->dump(), least, kMost));
   }
@@ -311,18 +321,53 @@ JsonTree ParseJson(std::string_view body, const Options& options) {
   return out;
 }
 
-Dialect DialectOf(std::string_view path) {
-  return path == "/v1/rerank"   ? Dialect::kCohereV1
-         : path == "/v2/rerank" ? Dialect::kCohereV2
-                                : Dialect::kTei;
+// llama.cpp answers at four paths as at /rerank. LiteLLM's infinity provider sends what its vLLM provider sends and wants
+// documents back as texts, which a body does not tell: its base address ends in /infinity.
+constexpr Route kRoutes[] = {
+    {"/rerank", Action::kRerank, Dialect::kTei},
+    {"/reranking", Action::kRerank, Dialect::kTei},
+    {"/v1/reranking", Action::kRerank, Dialect::kTei},
+    {"/v1/rerank", Action::kRerank, Dialect::kCohereV1},
+    {"/v2/rerank", Action::kRerank, Dialect::kCohereV2},
+    {"/infinity/rerank", Action::kRerank, Dialect::kInfinity},
+    {"/score", Action::kScore, Dialect::kVllm},
+    {"/v1/score", Action::kScore, Dialect::kVllm},
+    {"/predict", Action::kScore, Dialect::kTei},
+    {"/tokenize", Action::kTokenize, Dialect::kTei},
+    {"/decode", Action::kDecode, Dialect::kTei},
+    {"/admin/reload", Action::kReload, Dialect::kTei},
+    {"/v1/models", Action::kModels, Dialect::kVllm},
+    {"/models", Action::kModels, Dialect::kVllm},
+    {"/info", Action::kInfo, Dialect::kTei},
+    {"/health", Action::kHealth, Dialect::kTei},
+    {"/ping", Action::kHealth, Dialect::kTei},
+    {"/metrics", Action::kMetrics, Dialect::kTei},
+    {"/docs", Action::kDocument, Dialect::kTei},
+    {"/openapi.json", Action::kDocument, Dialect::kTei},
+    {"/", Action::kDocument, Dialect::kTei},
+};
+
+const Route* FindRoute(std::string_view path) {
+  const auto found = std::find_if(std::begin(kRoutes), std::end(kRoutes), [&](const Route& r) { return r.path == path; });
+  return found == std::end(kRoutes) ? nullptr : found;
 }
 
-void ParseRerank(std::string_view path, JsonTree body, const Options& options, RerankCall* call) {
-  call->dialect = DialectOf(path);
+Dialect DialectOf(std::string_view path) {
+  const Route* const route = FindRoute(path);
+  return route == nullptr ? Dialect::kTei : route->dialect;
+}
+
+bool IsRanked(std::string_view path) {
+  const Route* const route = FindRoute(path);
+  return route != nullptr && (route->action == Action::kRerank || route->action == Action::kScore);
+}
+
+void ParseRerank(const Route& route, JsonTree body, const Options& options, RerankCall* call) {
+  call->dialect = route.dialect;
   call->body = std::move(body);
   const Json& b = call->body.root;
-  const bool tei = path == "/rerank" && (b.contains("texts") || !b.contains("documents"));
-  if (path == "/rerank" && !tei)
+  const bool tei = route.dialect == Dialect::kTei && (b.contains("texts") || !b.contains("documents"));
+  if (route.dialect == Dialect::kTei && !tei)
     call->dialect = b.contains("raw_scores") ? Dialect::kInfinity : Dialect::kJina;
   call->ranking.query = RequiredString(b, "query");
   ParseAllFields(b, &call->ranking);
@@ -355,10 +400,101 @@ std::string RerankAnswer(const RerankCall& call, std::string_view id) {
     out += fmt::format(
         ",\"meta\":{{\"api_version\":{{\"version\":\"{}\"}},\"billed_units\":{{\"search_units\":{}}"
         "},"
-        "\"tokens\":{{\"input_tokens\":{}}}}}",
+        "\"tokens\":{{\"input_tokens\":{},\"output_tokens\":0}}}}",
         call.dialect == Dialect::kCohereV1 ? 1 : 2, (r.billed_documents + 99) / 100, r.tokens);
   }
   return out += '}';
+}
+
+namespace {
+
+// Adds a pair to the call's rankings; `like` has the fields of all of them.
+void AddPair(std::string first, std::string second, const Ranking& like, std::vector<Ranking>* out) {
+  if (out->empty() || out->back().query != first) {
+    out->push_back(like);
+    out->back().query = std::move(first);
+  }
+  out->back().documents.push_back({std::move(second), {}, true});
+}
+
+// Returns the texts of a field that is one text or a list of them.
+std::vector<std::string> Texts(const Json& body, const char* name, const Options& options) {
+  const Json* const value = Find(body, name);
+  if (value != nullptr && value->is_string()) return {value->get<std::string>()};
+  std::vector<std::string> out;
+  const Json& list = List(body, name, options);
+  for (size_t i = 0; i < list.size(); ++i) out.push_back(String(list[i], fmt::format("{}[{}]", name, i)));
+  return out;
+}
+
+// Reads vLLM's pairs: each text of the first field with the one of the same number in the second, or one with all.
+void ParseTextPairs(const Json& body, const Options& options, const Ranking& like, ScoreCall* call) {
+  constexpr std::array<const char*, 2> kNames[] = {{"text_1", "text_2"}, {"data_1", "data_2"}, {"queries", "documents"}};
+  const auto* names = std::begin(kNames);
+  for (const auto& pair : kNames) {
+    if (Find(body, pair[0]) != nullptr) names = &pair;
+  }
+  const std::vector<std::string> first = Texts(body, (*names)[0], options), second = Texts(body, (*names)[1], options);
+  if (first.size() != 1 && first.size() != second.size()) {
+    Invalid(fmt::format("`{}` has {} texts and `{}` {}: one goes with all of them, several each with its own",
+                        (*names)[0], first.size(), (*names)[1], second.size()));
+  }
+  for (size_t i = 0; i < second.size(); ++i) AddPair(first[first.size() == 1 ? 0 : i], second[i], like, &call->rankings);
+}
+
+// Reads the inputs of /predict: a pair of texts, or a list of pairs. A classifier's single texts are refused.
+void ParseInputs(const Json& body, const Options& options, const Ranking& like, ScoreCall* call) {
+  const Json& inputs = List(body, "inputs", options);
+  call->single = inputs.front().is_string();
+  const auto add = [&](const Json& pair, const std::string& name) {
+    if (!pair.is_array() || pair.size() != 2)
+      Invalid(fmt::format("`{}` must be a pair of texts: this model scores pairs", name));
+    AddPair(String(pair[0], name), String(pair[1], name), like, &call->rankings);
+  };
+  if (call->single) return add(inputs, "inputs");
+  for (size_t i = 0; i < inputs.size(); ++i) add(inputs[i], fmt::format("inputs[{}]", i));
+}
+
+}  // namespace
+
+ScoreCall ParseScore(const Route& route, const Json& body, const Options& options) {
+  ScoreCall out;
+  const Json* const model = Find(body, "model");
+  out.model = model == nullptr ? options.model_name : String(*model, "model");
+  Ranking like;
+  ParseAllFields(body, &like);
+  if (route.dialect == Dialect::kVllm) {
+    ParseRowFields(body, &like);
+    ParseTextPairs(body, options, like, &out);
+  } else {
+    like.raw_scores = Flag(body, "raw_scores", false);
+    like.policy.truncate = Flag(body, "truncate", options.auto_truncate);
+    like.policy.left = Left(body, "truncation_direction");
+    ParseInputs(body, options, like, &out);
+  }
+  return out;
+}
+
+std::string ScoreAnswer(const Route& route, const ScoreCall& call, std::string_view id, std::string_view label) {
+  const bool vllm = route.dialect == Dialect::kVllm;
+  std::string out = vllm ? fmt::format("{{\"id\":\"{}\",\"object\":\"list\",\"created\":{},\"model\":{},\"data\":[", id,
+                                       static_cast<int64_t>(std::time(nullptr)), Quoted(call.model))
+                         : std::string(call.single ? "" : "[");
+  uint64_t tokens = 0;
+  size_t index = 0;
+  for (const Ranking& r : call.rankings) {
+    std::vector<float> scores(r.documents.size());
+    for (const rankfeed_ranked& ranked : r.ranked) scores[ranked.index] = ranked.score;
+    for (const float score : scores) {
+      out += index == 0 ? "" : ",";
+      out += vllm ? fmt::format("{{\"index\":{},\"object\":\"score\",\"score\":{}}}", index, score)
+                  : fmt::format("[{{\"score\":{},\"label\":{}}}]", score, Quoted(label));
+      ++index;
+    }
+    tokens += r.tokens;
+  }
+  if (vllm) return out += fmt::format("],\"usage\":{{\"prompt_tokens\":{0},\"total_tokens\":{0}}}}}", tokens);
+  return out += call.single ? "" : "]";
 }
 
 TokenizeCall ParseTokenize(const Json& body, const Options& options) {

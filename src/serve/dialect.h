@@ -38,8 +38,24 @@ class JsonTree {
 // anything is allocated for them. Throws Problem.
 JsonTree ParseJson(std::string_view body, const Options& options);
 
-// The dialect of a path before its body is known.
+enum class Action : uint8_t {
+  kRerank, kScore, kTokenize, kDecode, kReload,   // POST; kReload on the listener for operators alone
+  kModels, kInfo, kHealth, kMetrics, kDocument,   // GET
+};
+constexpr bool IsPost(Action action) { return action <= Action::kReload; }
+
+// A path with what is done there.
+struct Route {
+  std::string_view path;
+  Action action;
+  Dialect dialect;  // of errors before the body is known, and of answers unless the body says another
+};
+// Returns the route of a path; null where there is none. O(routes).
+const Route* FindRoute(std::string_view path);
+// Returns the dialect of a path before its body is known; text-embeddings-inference's where there is no route.
 Dialect DialectOf(std::string_view path);
+// Returns whether requests to the path are ranked, and counted as such.
+bool IsRanked(std::string_view path);
 
 struct RerankCall {
   Dialect dialect = Dialect::kTei;
@@ -50,8 +66,19 @@ struct RerankCall {
 };
 
 // Throws Problem; call->dialect is known then, as far as the body tells it.
-void ParseRerank(std::string_view path, JsonTree body, const Options& options, RerankCall* call);
+void ParseRerank(const Route& route, JsonTree body, const Options& options, RerankCall* call);
 std::string RerankAnswer(const RerankCall& call, std::string_view id);
+
+// Pairs of texts to score, in their order: vLLM's /score and text-embeddings-inference's /predict. Pairs in a row with
+// the same first text are one ranking.
+struct ScoreCall {
+  std::string model;
+  bool single = false;  // /predict of one pair, which is answered without a list around it
+  std::vector<Ranking> rankings;
+};
+ScoreCall ParseScore(const Route& route, const Json& body, const Options& options);  // throws Problem
+// label: the name of the label that ranks, which /predict repeats.
+std::string ScoreAnswer(const Route& route, const ScoreCall& call, std::string_view id, std::string_view label);
 
 struct TokenizeCall {
   std::vector<std::string> inputs;

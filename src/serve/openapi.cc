@@ -65,7 +65,9 @@ std::map<int, std::string> ProblemsOf(const std::vector<Dialect>& dialects,
 }
 
 std::vector<Dialect> DialectsOf(const std::string& path) {
-  if (path == "/rerank") return {Dialect::kTei, Dialect::kJina, Dialect::kInfinity};
+  const Route* const route = FindRoute(path);
+  if (route->action == Action::kRerank && route->dialect == Dialect::kTei)
+    return {Dialect::kTei, Dialect::kJina, Dialect::kInfinity};
   return {DialectOf(path)};
 }
 
@@ -82,9 +84,10 @@ std::vector<Kind> KindsOf(const std::string& path, const std::string& method) {
 }
 
 const char* ErrorOf(const std::vector<Dialect>& dialects) {
-  return dialects.size() > 1                 ? "AnyError"
-         : dialects.front() == Dialect::kTei ? "TeiError"
-                                             : "CohereError";
+  return dialects.size() > 1                      ? "AnyError"
+         : dialects.front() == Dialect::kTei      ? "TeiError"
+         : dialects.front() >= Dialect::kInfinity ? "InfinityError"
+                                                  : "CohereError";
 }
 
 std::string Compose() {
@@ -105,7 +108,7 @@ std::string Compose() {
         operation["responses"][std::to_string(status)] = {
             {"description", text}, {"content", {{"application/json", {{"schema", schema}}}}}};
       }
-      if (path.ends_with("/rerank")) operation["parameters"] = Json::array({deadline});
+      if (IsRanked(path)) operation["parameters"] = Json::array({deadline});
     }
   }
   return document.dump();

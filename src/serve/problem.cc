@@ -11,7 +11,7 @@ namespace rankfeed::serve {
 namespace {
 
 // One row for each Kind: the status for text-embeddings-inference, its error_type, the status for
-// Cohere, and the one for Jina and infinity, which are FastAPI services.
+// Cohere and vLLM, and the one for Jina and infinity, which are FastAPI services.
 struct Row {
   int tei;
   const char* tei_type;
@@ -56,7 +56,9 @@ Row RowOf(Kind kind) {
   return {500, "Backend", 500, 500};
 }
 
-const char* InfinityType(int status) {
+// Returns the type of an error as infinity and vLLM name it, both in OpenAI's shape.
+const char* ErrorType(Dialect dialect, int status) {
+  if (dialect == Dialect::kVllm) return status < 500 ? "BadRequestError" : "InternalServerError";
   return status == 401   ? "authentication_error"
          : status == 429 ? "rate_limit_error"
          : status < 500  ? "invalid_request_error"
@@ -72,6 +74,7 @@ int StatusOf(Dialect dialect, Kind kind) {
       return row.tei;
     case Dialect::kCohereV1:
     case Dialect::kCohereV2:
+    case Dialect::kVllm:
       return row.cohere;
     case Dialect::kJina:
     case Dialect::kInfinity:
@@ -102,9 +105,10 @@ Response ProblemResponse(Dialect dialect, const Problem& problem) {
       out.body = fmt::format("{{\"detail\":{}}}", message);
       break;
     case Dialect::kInfinity:
+    case Dialect::kVllm:
       out.body =
           fmt::format("{{\"error\":{{\"message\":{},\"type\":\"{}\",\"param\":null,\"code\":{}}}}}",
-                      message, InfinityType(row.fastapi), row.fastapi);
+                      message, ErrorType(dialect, out.status), out.status);
       break;
   }
   if (problem.kind == Kind::kUnauthorized) out.fields += "WWW-Authenticate: Bearer\r\n";

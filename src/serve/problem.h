@@ -16,8 +16,9 @@ namespace rankfeed::serve {
 //   kCohereV1  Cohere's API 1, and Jina's and vLLM's at the same path: /v1/rerank
 //   kCohereV2  Cohere's API 2: /v2/rerank
 //   kJina      Jina's, vLLM's: /rerank with `documents`
-//   kInfinity  infinity's client: /rerank with `documents` and `raw_scores`
-enum class Dialect { kTei, kCohereV1, kCohereV2, kJina, kInfinity };
+//   kInfinity  infinity's clients: /infinity/rerank, and /rerank with `documents` and `raw_scores`
+//   kVllm      vLLM's scores of pairs: /score, /v1/score
+enum class Dialect { kTei, kCohereV1, kCohereV2, kJina, kInfinity, kVllm };
 
 enum class Kind {
   kMalformed,  // the body is no JSON, or not encoded as it says

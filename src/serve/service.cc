@@ -19,21 +19,8 @@ constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf
 constexpr std::string_view kOpenMetrics =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-bool IsRerank(std::string_view path) {
-  return path == "/rerank" || path == "/v1/rerank" || path == "/v2/rerank";
-}
-bool IsPost(std::string_view path, bool admin) {
-  return IsRerank(path) || path == "/tokenize" || path == "/decode" ||
-         (admin && path == "/admin/reload");
-}
-bool IsGet(std::string_view path) {
-  return path == "/health" || path == "/ping" || path == "/info" || path == "/metrics" ||
-         path == "/docs" || path == "/openapi.json" || path == "/";
-}
 // Liveness probes and collectors bring no key.
-bool NeedsKey(std::string_view path) {
-  return path != "/health" && path != "/ping" && path != "/metrics";
-}
+bool NeedsKey(Action action) { return action != Action::kHealth && action != Action::kMetrics; }
 
 // Takes as long whatever the two have in common.
 bool SameSecret(std::string_view a, std::string_view b) {
@@ -89,10 +76,11 @@ std::optional<Response> Service::Admit(const Head& head, Clock::time_point arriv
   const auto refuse = [&](Kind kind, std::string message) {
     return ProblemResponse(dialect, {kind, std::move(message)});
   };
-  const bool post = IsPost(head.path, admin_), get = IsGet(head.path);
+  const Route* const route = FindRoute(head.path);
   const bool options = head.method == "OPTIONS", all = head.path == "*";
-  if (!post && !get && !all)
+  if (!all && (route == nullptr || (route->action == Action::kReload && !admin_)))
     return refuse(Kind::kNoRoute, fmt::format("there is no {}", head.path));
+  const bool post = !all && IsPost(route->action);
   if (options || !(post ? head.method == "POST" : head.method == "GET" || head.method == "HEAD")) {
     Response out = options ? Response()
                            : refuse(Kind::kMethod, fmt::format("{} is not a method of {}",
@@ -103,7 +91,7 @@ std::optional<Response> Service::Admit(const Head& head, Clock::time_point arriv
     return out;
   }
   const std::string& key = state_->options.api_key;
-  if (!admin_ && !key.empty() && NeedsKey(head.path) &&
+  if (!admin_ && !key.empty() && (all || NeedsKey(route->action)) &&
       !SameSecret(BearerKey(head.authorization), key)) {
     return refuse(Kind::kUnauthorized,
                   "the header Authorization: Bearer KEY is missing or has another key");
@@ -162,7 +150,7 @@ Response Service::Refuse(Fault fault, std::string_view path) {
       problem = {Kind::kUnhealthy, "the service is shutting down"};
       break;
   }
-  return Finished(DialectOf(path), problem, IsRerank(path));
+  return Finished(DialectOf(path), problem, IsRanked(path));
 }
 
 void Service::Count(Kind kind, bool rerank) {
@@ -193,7 +181,7 @@ std::string Service::RetryAfter() const {
 void Service::Handle(Request request, std::function<void(Response)> done) {
   if (request.method != "POST") {
     done(Get(request));
-  } else if (request.path != "/admin/reload") {
+  } else if (FindRoute(request.path)->action != Action::kReload) {
     Work(std::move(request), std::move(done));
   } else if (!state_->loader->Take(std::move(request), done)) {
     done(ProblemResponse(Dialect::kTei, {Kind::kOverloaded, "another set is being loaded"}));
@@ -202,13 +190,16 @@ void Service::Handle(Request request, std::function<void(Response)> done) {
 
 Response Service::Get(const Request& request) const {
   Response out;
-  if (request.path == "/health" || request.path == "/ping") {
+  const Route* const route = FindRoute(request.path);
+  const Action action = route == nullptr ? Action::kDocument : route->action;  // OPTIONS *
+  if (action == Action::kHealth) {
     if (state_->draining)
       return ProblemResponse(Dialect::kTei, {Kind::kUnhealthy, "the service is shutting down"});
     return out;
   }
-  if (request.path == "/info") return Info();
-  if (request.path == "/metrics") {
+  if (action == Action::kInfo) return Info();
+  if (action == Action::kModels) return Models();
+  if (action == Action::kMetrics) {
     const bool open = request.accept.find("application/openmetrics-text") != std::string::npos;
     const auto assets = state_->assets.Get();
     const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
@@ -224,6 +215,16 @@ Response Service::Get(const Request& request) const {
     return out;
   }
   return JsonResponse(std::string(OpenApi()));
+}
+
+// Returns the one model that is served, as OpenAI's list of models has it.
+Response Service::Models() const {
+  const auto assets = state_->assets.Get();
+  const std::string& name = state_->options.model_name.empty() ? assets->paths.model : state_->options.model_name;
+  return JsonResponse(fmt::format(
+      "{{\"object\":\"list\",\"data\":[{{\"id\":{},\"object\":\"model\",\"created\":{},\"owned_by\":\"rankfeed\","
+      "\"root\":{},\"max_model_len\":{}}}]}}",
+      Quoted(name), state_->started, Quoted(assets->paths.model), assets->row_tokens));
 }
 
 Response Service::Info() const {
@@ -267,7 +268,7 @@ Response Service::Info() const {
 
 void Service::Work(Request request, std::function<void(Response)> done) {
   const Dialect dialect = DialectOf(request.path);
-  const bool rerank = IsRerank(request.path);
+  const bool rerank = IsRanked(request.path);
   auto shared = std::make_shared<Request>(std::move(request));
   auto answer = std::make_shared<std::function<void(Response)>>(std::move(done));
   const auto admission = state_->workers->Submit([this, shared, answer, rerank](Scorer* scorer) {
@@ -299,8 +300,7 @@ void Service::Work(Request request, std::function<void(Response)> done) {
 
 Response Service::Compute(const Request& request, Clock::time_point taken, Scorer* scorer) {
   const Options& o = state_->options;
-  Dialect dialect = DialectOf(request.path);
-  const bool rerank = IsRerank(request.path);
+  const Route& route = *FindRoute(request.path);
   try {
     if (taken >= request.deadline) throw Problem{Kind::kDeadline, "the request waited too long"};
     JsonTree body;
@@ -321,8 +321,9 @@ Response Service::Compute(const Request& request, Clock::time_point taken, Score
       }
       body = ParseJson(plain, o);
     }
-    if (rerank) return Rerank(request, std::move(body), taken, scorer);
-    if (request.path == "/tokenize") {
+    if (route.action == Action::kRerank) return Rerank(request, std::move(body), taken, scorer);
+    if (route.action == Action::kScore) return ScorePairs(request, body.root, scorer);
+    if (route.action == Action::kTokenize) {
       const TokenizeCall call = ParseTokenize(body.root, o);
       std::string prompt;
       if (call.prompt_name) {
@@ -347,7 +348,7 @@ Response Service::Compute(const Request& request, Clock::time_point taken, Score
     }
     return JsonResponse(answer += ']');
   } catch (const Problem& problem) {
-    return Finished(dialect, problem, rerank);
+    return Finished(route.dialect, problem, IsRanked(request.path));
   }
 }
 
@@ -355,7 +356,7 @@ Response Service::Rerank(const Request& request, JsonTree body, Clock::time_poin
                          Scorer* scorer) {
   RerankCall call;
   try {
-    ParseRerank(request.path, std::move(body), state_->options, &call);
+    ParseRerank(*FindRoute(request.path), std::move(body), state_->options, &call);
     if (call.model.empty()) call.model = scorer->assets().paths.model;
     call.ranking.deadline = request.deadline;
     if (auto error = scorer->Rank(&call.ranking)) throw ProblemOf(error);
@@ -363,9 +364,7 @@ Response Service::Rerank(const Request& request, JsonTree body, Clock::time_poin
     return Finished(call.dialect, problem, true);
   }
   const Ranking& r = call.ranking;
-  const uint64_t serial = ++state_->serial;
-  Response out = JsonResponse(
-      RerankAnswer(call, fmt::format("rerank-{:016x}{:08x}", state_->process, serial)));
+  Response out = JsonResponse(RerankAnswer(call, NewId("rerank")));
   const auto total = Clock::now() - request.arrival;
   if (call.dialect == Dialect::kTei) {
     out.fields = fmt::format(
@@ -375,20 +374,55 @@ Response Service::Rerank(const Request& request, JsonTree body, Clock::time_poin
         Milliseconds(taken - request.arrival), Milliseconds(r.tokenizing), Milliseconds(r.scoring));
   }
   out.fields += fmt::format("x-rankfeed-generation: {}\r\n", r.generation);
+  CountAnswer({&r, 1}, total);
+  return out;
+}
+
+Response Service::ScorePairs(const Request& request, const Json& body, Scorer* scorer) {
+  const Route& route = *FindRoute(request.path);
+  ScoreCall call = ParseScore(route, body, state_->options);
+  if (call.model.empty()) call.model = scorer->assets().paths.model;
+  uint64_t tokens = 0;
+  for (Ranking& ranking : call.rankings) {
+    ranking.deadline = request.deadline;
+    if (auto error = scorer->Rank(&ranking)) throw ProblemOf(error);
+    tokens += ranking.tokens;
+    if (const uint64_t most = state_->options.max_request_tokens; tokens > most)
+      throw Problem{Kind::kTooLarge, fmt::format("the request has more than {} tokens", most)};
+  }
+  const folder::Pairing& pairing = scorer->assets().pairing;
+  Response out = JsonResponse(ScoreAnswer(route, call, NewId("score"), pairing.facts.LabelName(pairing.label)));
+  out.fields = fmt::format("x-rankfeed-generation: {}\r\n", call.rankings.front().generation);
+  CountAnswer(call.rankings, Clock::now() - request.arrival);
+  return out;
+}
+
+// Returns an id that no other answer has.
+std::string Service::NewId(std::string_view kind) {
+  const uint64_t serial = ++state_->serial;
+  return fmt::format("{}-{:016x}{:08x}", kind, state_->process, serial);
+}
+
+// Counts a request that was answered.
+void Service::CountAnswer(std::span<const Ranking> rankings, Clock::duration total) {
   Metrics& m = state_->metrics;
+  size_t documents = 0, ranked = 0;
+  for (const Ranking& r : rankings) {
+    m.tokens += r.tokens;
+    m.rows += r.rows;
+    m.cut_rows += r.cut_rows;
+    m.batches += r.batches;
+    m.tokenizing_cpu_ns += r.tokenizing_cpu_ns;
+    m.scoring_ns += static_cast<uint64_t>(r.scoring.count());
+    documents += r.documents.size();
+    ranked += r.ranked.size();
+  }
   ++m.requests;
-  m.documents += r.documents.size();
-  m.tokens += r.tokens;
-  m.rows += r.rows;
-  m.cut_rows += r.cut_rows;
-  m.batches += r.batches;
-  m.tokenizing_cpu_ns += r.tokenizing_cpu_ns;
-  m.scoring_ns += static_cast<uint64_t>(r.scoring.count());
-  m.candidates.Observe(static_cast<double>(r.documents.size()));
-  m.top_n.Observe(static_cast<double>(r.ranked.size()));
+  m.documents += documents;
+  m.candidates.Observe(static_cast<double>(documents));
+  m.top_n.Observe(static_cast<double>(ranked));
   m.seconds.Observe(std::chrono::duration<double>(total).count());
   ++m.outcomes[static_cast<size_t>(Outcome::kOk)];
-  return out;
 }
 
 }  // namespace rankfeed::serve

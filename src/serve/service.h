@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // serve/service.h: the answers of `rankfeed serve` to its two listeners.
 //
-//   POST /rerank /v1/rerank /v2/rerank   see dialect.h        POST /tokenize /decode
-//   GET  /info /docs /openapi.json /health /ping /metrics
-//   POST /admin/reload                   {"vocab", "corpus", "model"}, each optional: hot swap;
-//   only on the
-//                                        listener for operators
+// The paths are the routes of dialect.cc. POST /admin/reload takes {"vocab", "corpus", "model"}, each optional: a hot
+// swap, only on the listener for operators.
 #pragma once
 
 #include <atomic>
+#include <ctime>
 #include <memory>
+#include <span>
 
 #include "serve/dialect.h"
 #include "serve/loader.h"
@@ -36,6 +35,7 @@ struct State {
   std::atomic<bool> draining{false};
   std::atomic<uint64_t> serial{0};
   uint64_t process = 0;  // in ids of answers: no two processes have the same
+  const int64_t started = std::time(nullptr);
 };
 
 class Service : public Application {
@@ -50,10 +50,14 @@ class Service : public Application {
  private:
   Response Get(const Request& request) const;
   Response Info() const;
+  Response Models() const;
   void Work(Request request, std::function<void(Response)> done);
   void Count(Kind kind, bool rerank);
   Response Finished(Dialect dialect, const Problem& problem, bool rerank);
   Response Rerank(const Request& request, JsonTree body, Clock::time_point taken, Scorer* scorer);
+  Response ScorePairs(const Request& request, const Json& body, Scorer* scorer);  // throws Problem
+  std::string NewId(std::string_view kind);
+  void CountAnswer(std::span<const Ranking> rankings, Clock::duration total);
   Response Compute(const Request& request, Clock::time_point taken, Scorer* scorer);
   std::string RetryAfter() const;
 

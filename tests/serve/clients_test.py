@@ -117,11 +117,11 @@ class Clients(unittest.TestCase):
     def test_litellm(self):
         given = dict(api_base=self.url, api_key=KEY, query=QUERY, documents=DOCUMENTS, top_n=3)
         answers = (litellm.rerank(model="hosted_vllm/panda", **given),
-                   litellm.rerank(model="infinity/panda", return_documents=False, **given))  # it takes strings alone
+                   litellm.rerank(model="infinity/panda", **{**given, "api_base": self.url + "/infinity"}))
         for answer in answers:
             self.check((r["index"] for r in answer.results), (r["relevance_score"] for r in answer.results), 3)
             self.assertGreater(answer.meta["tokens"]["input_tokens"], 0)
-        self.assertEqual([r["document"]["text"] for r in answers[0].results], [DOCUMENTS[i] for i in self.order[:3]])
+            self.assertEqual([r["document"]["text"] for r in answer.results], [DOCUMENTS[i] for i in self.order[:3]])
 
     def test_haystack(self):
         ranker = CohereRanker(model="panda", api_key=Secret.from_token(KEY), api_base_url=self.url, top_k=3)
@@ -137,7 +137,8 @@ class Clients(unittest.TestCase):
     def test_openapi(self):
         document = json.loads(self.get("/docs")[0])
         openapi_spec_validator.validate(document)
-        for path in ("/rerank", "/v1/rerank", "/v2/rerank", "/tokenize", "/decode", "/info", "/health", "/metrics", "/ping", "/docs"):
+        for path in ("/rerank", "/v1/rerank", "/v2/rerank", "/tokenize", "/decode", "/info", "/health", "/metrics", "/ping", "/docs",
+                     "/reranking", "/v1/reranking", "/infinity/rerank", "/score", "/v1/score", "/predict", "/v1/models", "/models"):
             self.assertIn(path, document["paths"])
 
     def test_metrics(self):

@@ -74,6 +74,67 @@ class Rerank(unittest.TestCase):
         self.assertEqual([r["index"] for r in answer["results"]], order)
         self.assertNotIn("document", answer["results"][0])
 
+    def test_paths_of_llama_cpp_and_infinity(self):
+        body = {"query": QUERY, "documents": TEXTS, "return_documents": True}
+        jina = self.server.post("/rerank", body)[1]["results"]
+        for path in ("/reranking", "/v1/reranking"):
+            self.assertEqual(self.server.post(path, body)[1]["results"], jina)
+            self.assertEqual(self.server.post(path, {"query": QUERY, "texts": TEXTS})[1], self.scores())
+        infinity = self.server.post("/infinity/rerank", body)[1]
+        self.assertEqual(infinity["object"], "rerank")
+        self.assertEqual(infinity["results"], [{**r, "document": r["document"]["text"]} for r in jina])
+
+    def test_values_as_clients_write_them(self):
+        """RAGFlow's Xinference client sends `return_documents: "true"` and reads `meta.tokens`; Gson and Lua send 3.0."""
+        body = {"query": QUERY, "documents": TEXTS, "top_n": 3, "return_documents": True}
+        plain = self.server.post("/v1/rerank", body)[1]
+        lax = self.server.post("/v1/rerank", {**body, "top_n": 3.0, "return_documents": "true"})[1]
+        self.assertEqual(lax["results"], plain["results"])
+        self.assertEqual(lax["meta"]["tokens"], {"input_tokens": plain["usage"]["total_tokens"], "output_tokens": 0})
+        without = self.server.post("/v1/rerank", {**body, "return_documents": "False"})[1]["results"]
+        self.assertNotIn("document", without[0])
+        for wrong in ({"top_n": 3.5}, {"top_n": -1.0}, {"top_n": 1e300}, {"top_n": "3"}, {"return_documents": "yes, please"}, {"return_documents": 1}):
+            self.assertEqual(self.server.post("/rerank", {**body, **wrong})[0], 422, wrong)
+
+    def test_scores_of_vllm(self):
+        by_index = {r["index"]: r["score"] for r in self.scores()}
+        want = [by_index[i] for i in range(len(TEXTS))]
+        for path in ("/score", "/v1/score"):
+            for names in (("text_1", "text_2"), ("data_1", "data_2"), ("queries", "documents")):
+                for first in (QUERY, [QUERY], [QUERY] * len(TEXTS)):
+                    status, answer = self.server.post(path, {"model": "m", names[0]: first, names[1]: TEXTS})
+                    self.assertEqual(status, 200, answer)
+                    self.assertEqual([(d["index"], d["object"]) for d in answer["data"]], [(i, "score") for i in range(len(TEXTS))])
+                    self.assertEqual([d["score"] for d in answer["data"]], want)
+                    self.assertEqual((answer["object"], answer["model"]), ("list", "m"))
+                    self.assertGreater(answer["usage"]["prompt_tokens"], 0)
+        pairs = self.server.post("/score", {"text_1": TEXTS, "text_2": TEXTS[::-1], "use_activation": False})[1]["data"]
+        for i, text in enumerate(TEXTS):
+            alone = self.server.post("/rerank", {"query": text, "texts": [TEXTS[-1 - i]], "raw_scores": True})[1]
+            self.assertEqual(pairs[i]["score"], alone[0]["score"])
+        for wrong in ({"text_1": ["a", "b"], "text_2": ["a", "b", "c"]}, {"text_1": ["a", "b"], "text_2": "c"}, {"text_1": "a"},
+                      {"text_2": "a"}, {"text_1": "a", "text_2": [1]}, {"text_1": [], "text_2": ["a"]}, {"text_1": "a", "text_2": []}):
+            status, answer = self.server.post("/score", wrong)
+            self.assertEqual(status, 400, wrong)
+            self.assertEqual((answer["error"]["type"], answer["error"]["code"]), ("BadRequestError", 400))
+
+    def test_predictions_of_tei(self):
+        raw = {r["index"]: r["score"] for r in self.scores(raw_scores=True)}
+        answer = self.server.post("/predict", {"inputs": [[QUERY, t] for t in TEXTS], "raw_scores": True})[1]
+        self.assertEqual(answer, [[{"score": raw[i], "label": answer[0][0]["label"]}] for i in range(len(TEXTS))])
+        one = self.server.post("/predict", {"inputs": [QUERY, TEXTS[1]], "raw_scores": True})[1]
+        self.assertEqual(one, answer[1])
+        for wrong, status in (("a text", 422), (["a text"], 422), ([["a"]], 422), ([[QUERY, "a"], "a"], 422), ([[QUERY, 1]], 422), ([], 400)):
+            self.assertEqual(self.server.post("/predict", {"inputs": wrong})[0], status, wrong)
+
+    def test_models(self):
+        for path in ("/v1/models", "/models"):
+            status, answer, _ = self.server.call("GET", path)
+            self.assertEqual((status, answer["object"], len(answer["data"])), (200, "list", 1))
+            model = answer["data"][0]
+            self.assertEqual((model["object"], model["max_model_len"]), ("model", 64))
+            self.assertTrue(model["id"])
+
     def test_documents_of_the_corpus(self):
         status, answer = self.server.post("/v1/rerank", {"query": QUERY, "documents": [{"id": str(i)} for i in range(len(TEXTS))]})
         self.assertEqual(status, 200, answer)
