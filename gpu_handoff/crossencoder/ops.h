@@ -19,7 +19,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 6 };
+enum { RANKFEED_GPU_OPS_ABI = 7 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
  * to it, in memory that may be read and written. Memory after row m has no meaning, before
@@ -76,7 +76,8 @@ typedef struct {
 } rankfeed_op_positions;
 
 /* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its
- * table. types null: 0. hidden is the width of the embeddings. */
+ * table. types null: 0. Not everywhere: position null, to which nothing is added then, and beta
+ * null. hidden is the width of the embeddings. */
 typedef struct {
   uint32_t dtype, tokens, hidden, vocab, max_positions, type_vocab;
   const int32_t *ids, *positions, *types;
@@ -108,37 +109,72 @@ typedef struct {
   uint32_t packed;
 } rankfeed_op_gemm;
 
+/* Rotary embeddings (Su et al., arXiv 2104.09864) by halves, in place: of each token's first
+ * `heads` heads, which are queries and keys, dimension d and d + head_dim / 2 turn together by the
+ * angle of the token's position. table [positions, head_dim]: cosines of the halves' angles, then
+ * sines. A position outside the table: NaN. */
+typedef struct {
+  uint32_t dtype, tokens, heads, head_dim, row; /* row: elements of a token in x */
+  const int32_t* position;
+  const float* table;
+  uint32_t positions;
+  void* x;
+} rankfeed_op_rotary;
+
+/* Products with relative positions (He et al., DeBERTa, arXiv 2006.03654): to q . k of query i and
+ * key j come q . keys[p] and k . queries[p], p = buckets[reach + i - j]. */
+typedef struct {
+  const void *keys, *queries; /* elements [buckets' rows, heads * head_dim]; both null: none, one
+                                 null: nothing comes of it */
+  const int32_t* buckets;     /* 2 * reach + 1 of them; no row is longer than reach + 1 tokens */
+  uint32_t rows, reach;
+} rankfeed_relative;
+
 /* qkv [tokens, 3 * heads * head_dim]: query, key, value of each token. Softmax(scale * q k^T) v
  * inside each row, head by head; out [tokens, heads * head_dim]. tiles: as op_positions wrote it
  * for the same rows. first_only not 0: no more than the first token of each row is wanted, and what
- * is written for the others is of no meaning; the host makes use of it. */
+ * is written for the others is of no meaning; the host makes use of it. window: keys of a query are
+ * those at most so many tokens before or after it; 0: all of the row. Not everywhere: a window, and
+ * relative positions. */
 typedef struct {
   uint32_t dtype, rows, tokens, heads, head_dim;
   const void* qkv;
   const int32_t *cu_seqlens, *tiles;
   float scale;
   void* out;
-  uint32_t first_only;
+  uint32_t first_only, window;
+  rankfeed_relative relative; /* not with a window */
 } rankfeed_op_attention;
 
-/* out = LayerNorm(x + bias + residual); out may be x or residual. bias null: none. */
+/* out[t, i] = activation(x[t, i]) * x[t, inner + i]. */
+typedef struct {
+  uint32_t dtype, tokens, inner, activation;
+  const void* x; /* elements [tokens, 2 * inner] */
+  void* out;     /* elements [tokens, inner], not in x */
+} rankfeed_op_gate;
+
+/* out = LayerNorm(x + bias + residual), and sum = x + bias + residual. bias null: nothing is added;
+ * sum null: it is not kept. out or sum, but not both, may be x or residual. Not everywhere: a sum,
+ * residual null, beta null. */
 typedef struct {
   uint32_t dtype, tokens, hidden;
   const void *x, *residual;
   const float *bias, *gamma, *beta;
   float eps;
-  void* out;
+  void *out, *sum;
 } rankfeed_op_add_norm;
 
-/* out[r] = x[first token of row r]; zeros for an empty row. */
+/* out[r] = x[first token of row r], or the mean of the row's tokens; zeros for an empty row. */
+enum { RANKFEED_GPU_FIRST = 0, RANKFEED_GPU_MEAN = 1 };
 typedef struct {
   uint32_t dtype, rows, hidden;
   const void* x;
   const int32_t* cu_seqlens;
-  void* out; /* elements [rows, hidden] */
+  void* out;     /* elements [rows, hidden] */
+  uint32_t pool; /* RANKFEED_GPU_FIRST; not everywhere: MEAN */
 } rankfeed_op_first;
 
-/* logits[r, l] = x[r] . w[l] + bias[l] in float; NaN for an empty row. */
+/* logits[r, l] = x[r] . w[l] + bias[l] in float; NaN for an empty row. bias null: none. */
 typedef struct {
   uint32_t dtype, rows, labels, hidden;
   const void *x, *w;
@@ -157,8 +193,9 @@ typedef struct rankfeed_gpu_ops {
   /* NUL-terminated: what multiplies matrices, and how many products so far were left to a slower
    * one. */
   void (*describe)(void* ctx, char* out, uint64_t capacity);
-  /* Scratch for batches whose longest row is max_seqlen. Multiple of 256. */
-  uint64_t (*scratch_bytes)(void* ctx, uint32_t max_seqlen);
+  /* Scratch for batches whose longest row is max_seqlen, of a model whose tables of relative
+   * positions have so many rows; 0: it has none. Multiple of 256. */
+  uint64_t (*scratch_bytes)(void* ctx, uint32_t max_seqlen, uint32_t relative_rows);
   int32_t (*unpack)(const rankfeed_op_at* at, const rankfeed_op_unpack* op);
   int32_t (*positions)(const rankfeed_op_at* at, const rankfeed_op_positions* op);
   int32_t (*embed)(const rankfeed_op_at* at, const rankfeed_op_embed* op);
@@ -167,9 +204,14 @@ typedef struct rankfeed_gpu_ops {
   int32_t (*add_norm)(const rankfeed_op_at* at, const rankfeed_op_add_norm* op);
   int32_t (*first)(const rankfeed_op_at* at, const rankfeed_op_first* op);
   int32_t (*logits)(const rankfeed_op_at* at, const rankfeed_op_logits* op);
-  /* Nullable. Lays the elements [n, k] of a product's w, in memory that the host writes, out in their
-   * place as gemm reads them fastest; when a model is opened. 0 or an error of the backend. */
+  /* Nullable. Lays the elements [n, k] of a product's w, in memory that the host writes, out in
+   * their place as gemm reads them fastest; when a model is opened. 0 or an error of the backend.
+   */
   int32_t (*pack)(void* ctx, void* w, uint32_t n, uint32_t k);
+  /* Null where the backend has no kernels for what came after BERT: neither these two nor what is
+   * said above not to be everywhere. Models that need it are refused when they are opened. */
+  int32_t (*rotary)(const rankfeed_op_at* at, const rankfeed_op_rotary* op);
+  int32_t (*gate)(const rankfeed_op_at* at, const rankfeed_op_gate* op);
 } rankfeed_gpu_ops;
 
 RANKFEED_END_C

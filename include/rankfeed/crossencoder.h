@@ -3,7 +3,9 @@
  * over packed batches: ids in, one score per row and label out. Library rankfeed_crossencoder.
  *
  * Models: HuggingFace's ...ForSequenceClassification of model_type xlm-roberta, roberta, camembert,
- * bert, distilbert and electra, read from config.json and model.safetensors.
+ * bert, distilbert and electra, read from config.json and model.safetensors; on the host also
+ * modernbert, new and gte, deberta-v2, and sentence-transformers' modular CrossEncoder folders
+ * (docs/handoff.md has what each of these computes). Those of the first six:
  * Layers: word + position + type embeddings (DistilBERT has no types), LayerNorm, ELECTRA's
  * projection to the width of the layers; N times attention, LayerNorm, MLP, LayerNorm (after the
  * residual); the MLP has the activation that config.json names (docs/handoff.md), LayerNorm its
@@ -78,7 +80,8 @@ typedef struct {
   const rankfeed_executor* executor;
 } rankfeed_crossencoder_options;
 
-/* Reads a model. path: a folder with config.json and model.safetensors (or its shards), or a
+/* Reads a model. path: a folder with config.json and model.safetensors (or its shards), and modules.json
+ * with the modules' folders where it is modular, or a
  * .safetensors file with config.json beside it. Neither is needed afterwards. options may be null.
  * On failure *out is null and *error (nullable) says why.
  * Errors: ARGUMENT, STRUCT_SIZE, IO (missing, unreadable), PARSE (a file is not what its format

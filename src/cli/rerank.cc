@@ -336,8 +336,9 @@ void AddRerank(CLI::App& app) {
   command
       ->add_option("--model", c->model,
                    "Folder with config.json and model.safetensors (or its shards), or a "
-                   ".safetensors file with config.json beside it: a cross-encoder of the XLM-RoBERTa "
-                   "or BERT family, ...ForSequenceClassification. Without --vocab its vocabulary too")
+                   ".safetensors file with config.json beside it: a cross-encoder, "
+                   "...ForSequenceClassification of the XLM-RoBERTa, BERT, ModernBERT, GTE or DeBERTa "
+                   "families, or a modular one (modules.json). Without --vocab its vocabulary too")
       ->required();
   command->add_option("--query", c->query, "The question")->required();
   c->documents.Add(*command);

@@ -46,7 +46,37 @@ constexpr Key kKeys[] = {
     {kModel, "sentence_transformers", kObeyed, "activation_fn in it makes the score of one label"},
     {kModel, "sbert_ce_default_activation_function", kObeyed, "makes the score of one label where nothing newer does"},
     {kModel, "tokenizer_class", kObeyed, "where tokenizer_config.json names none"},
-    {kModel, "position_embedding_type", kRefused, "other positions", "\"absolute\""},
+    {kModel, "position_embedding_type", kObeyed, kWeights},
+    {kModel, "norm_eps", kObeyed, kWeights},
+    {kModel, "norm_bias", kObeyed, kWeights},
+    {kModel, "hidden_activation", kObeyed, kWeights},
+    {kModel, "attention_bias", kObeyed, kWeights},
+    {kModel, "mlp_bias", kObeyed, kWeights},
+    {kModel, "layer_types", kObeyed, kWeights},
+    {kModel, "global_attn_every_n_layers", kObeyed, kWeights},
+    {kModel, "local_attention", kObeyed, kWeights},
+    {kModel, "rope_parameters", kObeyed, kWeights},
+    {kModel, "rope_scaling", kObeyed, kWeights},
+    {kModel, "rope_theta", kObeyed, kWeights},
+    {kModel, "global_rope_theta", kObeyed, kWeights},
+    {kModel, "local_rope_theta", kObeyed, kWeights},
+    {kModel, "classifier_pooling", kObeyed, kWeights},
+    {kModel, "classifier_activation", kObeyed, kWeights},
+    {kModel, "classifier_bias", kObeyed, kWeights},
+    {kModel, "layer_norm_type", kObeyed, kWeights},
+    {kModel, "logn_attention_scale", kObeyed, kWeights},
+    {kModel, "num_experts", kObeyed, kWeights},
+    {kModel, "relative_attention", kObeyed, kWeights},
+    {kModel, "position_buckets", kObeyed, kWeights},
+    {kModel, "max_relative_positions", kObeyed, kWeights},
+    {kModel, "pos_att_type", kObeyed, kWeights},
+    {kModel, "share_att_key", kObeyed, kWeights},
+    {kModel, "norm_rel_ebd", kObeyed, kWeights},
+    {kModel, "position_biased_input", kObeyed, kWeights},
+    {kModel, "conv_kernel_size", kObeyed, kWeights},
+    {kModel, "attention_head_size", kObeyed, kWeights},
+    {kModel, "pooler_hidden_act", kObeyed, kWeights},
+    {kModel, "pooler_hidden_size", kObeyed, kWeights},
     {kModel, "is_decoder", kRefused, "attention to what is before a token only"},
     {kModel, "add_cross_attention", kRefused, "layers that are not computed"},
     {kModel, "is_encoder_decoder", kRefused, "layers that are not computed"},
@@ -71,6 +101,23 @@ constexpr Key kKeys[] = {
     {kModel, "summary_last_dropout", kHarmless, kTraining},
     {kModel, "summary_type", kHarmless, "heads of other tasks"},
     {kModel, "summary_use_proj", kHarmless, "heads of other tasks"},
+    {kModel, "embedding_dropout", kHarmless, kTraining},
+    {kModel, "mlp_dropout", kHarmless, kTraining},
+    {kModel, "pooler_dropout", kHarmless, kTraining},
+    {kModel, "initializer_cutoff_factor", kHarmless, kTraining},
+    {kModel, "decoder_bias", kHarmless, "heads of other tasks"},
+    {kModel, "sparse_prediction", kHarmless, "heads of other tasks"},
+    {kModel, "sparse_pred_ignore_index", kHarmless, "heads of other tasks"},
+    {kModel, "legacy", kHarmless, "heads of other tasks"},
+    {kModel, "reference_compile", kHarmless, "the same numbers another way"},
+    {kModel, "repad_logits_with_grad", kHarmless, kTraining},
+    {kModel, "deterministic_flash_attn", kHarmless, kTraining},
+    {kModel, "pack_qkv", kHarmless, "the same numbers another way"},
+    {kModel, "unpad_inputs", kHarmless, "the same numbers without padding"},
+    {kModel, "use_memory_efficient_attention", kHarmless, "the same numbers another way"},
+    {kModel, "logn_attention_clip1", kHarmless, "logn_attention_scale only"},
+    {kModel, "conv_act", kHarmless, "conv_kernel_size only"},
+    {kModel, "conv_groups", kHarmless, "conv_kernel_size only"},
     {kModel, "output_attentions", kHarmless, kOutputs},
     {kModel, "output_hidden_states", kHarmless, kOutputs},
     {kModel, "return_dict", kHarmless, kOutputs},
@@ -175,8 +222,8 @@ constexpr Key kKeys[] = {
     {kTransformer, "query_length", kHarmless, kEmbeddings},
     {kTransformer, "unpad_inputs", kHarmless, "the same numbers without padding"},
     // modules.json: each of its entries.
-    {kModules, "type", kObeyed, "a Transformer and nothing else"},
-    {kModules, "path", kRefused, "files in a folder below"},
+    {kModules, "type", kObeyed, "a Transformer, and its head where its class has none"},
+    {kModules, "path", kObeyed, "a module's folder; a Transformer below the model's own is refused"},
     {kModules, "kwargs", kHarmless, "names of arguments that calls may give"},
     {kModules, "idx", kHarmless, "the order, which is that of the list"},
     {kModules, "name", kHarmless, "a name"},
@@ -203,14 +250,16 @@ const Key* FindKey(std::string_view file, std::string_view key) {
   return found == std::end(kKeys) ? nullptr : found;
 }
 
-std::string RefusedKey(std::string_view file, const std::string& path, const builder::Json& object) {
+std::string RefusedKey(std::string_view file, const std::string& path, const builder::Json& object,
+                       std::span<const std::string_view> also) {
   constexpr size_t kShown = 80;
   std::string out;
   object.EachMember([&](std::string_view name, const builder::Json& value) {
     const Key* const key = out.empty() ? FindKey(file, name) : nullptr;
     if (key == nullptr || key->rule != Rule::kRefused) return;
     const std::string json = value.Minified();
-    if (IsEmpty(json) || (key->taken != nullptr && json == key->taken)) return;
+    const bool taken = key->taken != nullptr && (json == key->taken || std::find(also.begin(), also.end(), json) != also.end());
+    if (IsEmpty(json) || taken) return;
     out = path + ": " + std::string(name) + " is " + json.substr(0, kShown) + " (" + key->note + "), which is not supported";
     if (key->taken != nullptr) out += std::string("; ") + key->taken + " is";
   });

@@ -28,7 +28,8 @@ std::span<const Key> Keys();
 const Key* FindKey(std::string_view file, std::string_view key);
 
 // Names the first refused key of the object, with its value and why; empty where there is none. path: of the file, for the
-// message. O(members).
-std::string RefusedKey(std::string_view file, const std::string& path, const builder::Json& object);
+// message. also: values, as JSON, that are taken beside the one that a row names. O(members).
+std::string RefusedKey(std::string_view file, const std::string& path, const builder::Json& object,
+                       std::span<const std::string_view> also = {});
 
 }  // namespace rankfeed::folder

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "folder/document.h"
 #include "folder/keys.h"
@@ -15,6 +16,8 @@ using builder::BuildError;
 using builder::Json;
 
 constexpr size_t kMostLabels = 4096;
+// The values of sentence_bert_config.json for a Transformer without a head, which modules follow.
+constexpr std::array<std::string_view, 2> kBareTransformer = {"\"feature-extraction\"", "\"token_embeddings\""};
 // In the order in which sentence-transformers looks for them.
 constexpr std::array kTransformerFiles = {"sentence_bert_config.json",      "sentence_roberta_config.json",
                                           "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -30,7 +33,7 @@ class Reader {
     ReadTokenizer(tokenizer.root());
     ReadLabels(model.root());
     Refuse(RefusedKey("config.json", Path("config.json"), model.root()));
-    ReadEncoder();
+    ReadEncoder(HasHead(model.root()));
     ReadActivation(model.root());
     return std::move(out_);
   }
@@ -80,10 +83,19 @@ class Reader {
     out_.multi_label = problem && problem->is_string() && problem->String() == "multi_label_classification";
   }
 
+  // Returns false for a class without a head of its own: modules.json has the head, which the forward pass reads.
+  static bool HasHead(const Json& config) {
+    const auto classes = config.Find("architectures");
+    if (!classes || !classes->is_array()) return true;
+    bool has_head = false;
+    classes->Each([&](const Json& name) { has_head |= !name.String().ends_with("Model"); });
+    return has_head;
+  }
+
   // The files of sentence-transformers. Its CrossEncoder reads config_sentence_transformers.json where there is a modules.json
   // and the file is a cross-encoder's; of a folder of embeddings it takes the weights only. A file without a modules.json, which
   // it would set aside, comes from a folder that was copied in part, and is followed.
-  void ReadEncoder() {
+  void ReadEncoder(bool has_head) {
     const std::string list = ReadIfThere(Path("modules.json")), path = Path("config_sentence_transformers.json");
     const Document file(ReadIfThere(path), path);
     const Json& own = file.root();
@@ -101,8 +113,8 @@ class Reader {
     }
     ReadPrompts(own);
     if (activation) TakeActivation(*activation, path);
-    if (is_there && !list.empty()) ReadModules(list);
-    ReadTransformer();
+    if (is_there && !list.empty()) ReadModules(list, has_head);
+    ReadTransformer(has_head);
   }
 
   void ReadPrompts(const Json& own) {
@@ -118,20 +130,23 @@ class Reader {
     out_.default_prompt = static_cast<size_t>(found - out_.prompts.data());
   }
 
-  void ReadModules(const std::string& text) {
+  void ReadModules(const std::string& text, bool has_head) {
     const std::string path = Path("modules.json");
     const Document modules(text, path, Document::Root::kList);
     if (!modules.root().is_array()) modules.root().Fail(RANKFEED_E_PARSE, "must be a list");
+    bool is_first = true;
     modules.root().Each([&](const Json& module) {
-      const std::string type = module.At("type").String();
+      if (!std::exchange(is_first, false) && !has_head) return;
+      const std::string type = module.At("type").String(), folder = module.At("path").String();
       if (!type.starts_with("sentence_transformers.") || !type.ends_with(".Transformer")) {
-        Refuse(path + ": type is " + type + "; a cross-encoder here is a Transformer and nothing else");
+        Refuse(path + ": type is " + type + "; a cross-encoder whose class has a head is a Transformer and nothing else");
       }
+      if (!folder.empty()) Refuse(path + ": path is \"" + folder + "\"; the Transformer stands in the model's own folder");
       Refuse(RefusedKey("modules.json", path, module));
     });
   }
 
-  void ReadTransformer() {
+  void ReadTransformer(bool has_head) {
     for (const char* const name : kTransformerFiles) {
       const std::string path = Path(name);
       const Document file(ReadIfThere(path), path);
@@ -139,7 +154,8 @@ class Reader {
       if (root.Minified() == "{}") continue;
       if (const auto length = root.Find("max_seq_length")) out_.max_length = Length(*length);
       out_.lower_case = root.BoolOr("do_lower_case", false);
-      Refuse(RefusedKey("sentence_bert_config.json", path, root));
+      const std::span<const std::string_view> bare = kBareTransformer;
+      Refuse(RefusedKey("sentence_bert_config.json", path, root, bare.first(has_head ? 0 : bare.size())));
       const auto modalities = root.Find("modality_config");
       if (modalities && modalities->Find("message")) Refuse(path + ": modality_config has message: rows are chats");
       return;

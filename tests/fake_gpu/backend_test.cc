@@ -406,7 +406,7 @@ TEST_P(FakeBackendTest, FallbacksAreCounted) {
 TEST_P(FakeBackendTest, RaggedBatchesShareAPlan) {
   void* ctx = Open();
   ASSERT_EQ(backend_->ops->open(ctx), 0);
-  const uint64_t scratch_bytes = backend_->ops->scratch_bytes(ctx, 1);
+  const uint64_t scratch_bytes = backend_->ops->scratch_bytes(ctx, 1, 0);
   ASSERT_GT(scratch_bytes, 0u);
   void *scratch = nullptr, *memory = nullptr, *stream = nullptr;
   ASSERT_EQ(backend_->device_alloc(ctx, scratch_bytes, &scratch), 0);
@@ -450,7 +450,7 @@ TEST_P(FakeBackendTest, RaggedBatchesShareAPlan) {
 TEST_P(FakeBackendTest, PlansFromSeveralThreadsAndBeyondTheTable) {
   void* ctx = Open();
   ASSERT_EQ(backend_->ops->open(ctx), 0);
-  const uint64_t scratch_bytes = backend_->ops->scratch_bytes(ctx, 1);
+  const uint64_t scratch_bytes = backend_->ops->scratch_bytes(ctx, 1, 0);
   constexpr uint32_t kSteps =
       25;  // each way, in two element types: more shapes than plans are kept
   constexpr size_t kWidest = 8 * kSteps, kX = 128 * kWidest, kW = kWidest * kWidest, kOut = kX;

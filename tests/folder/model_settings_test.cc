@@ -131,6 +131,14 @@ TEST_F(ModelSettingsTest, TakeATransformerAndNothingElse) {
   Write("modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"},
       {"path":"1_Dense","type":"sentence_transformers.base.modules.dense.Dense"}])");
   EXPECT_NE(Read().refusal.find("modules.json: type is sentence_transformers.base.modules.dense.Dense"), std::string::npos);
+  // The head of a class that has none is in modules, which the forward pass reads.
+  Write("config.json", R"({"architectures":["ModernBertModel"]})");
+  Write("sentence_bert_config.json", R"({"transformer_task":"feature-extraction","module_output_name":"token_embeddings"})");
+  EXPECT_EQ(Read().refusal, "");
+  Write("config.json", R"({"architectures":["ModernBertForSequenceClassification"]})");
+  Write("modules.json", kModules);
+  EXPECT_NE(Read().refusal.find("transformer_task is \"feature-extraction\""), std::string::npos) << Read().refusal;
+  Write("sentence_bert_config.json", "{}");
   Write("modules.json", R"([{"path":"0_Transformer","type":"sentence_transformers.models.Transformer"}])");
   EXPECT_NE(Read().refusal.find("path is \"0_Transformer\""), std::string::npos) << Read().refusal;
   Write("modules.json", kModules);

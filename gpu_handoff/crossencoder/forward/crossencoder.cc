@@ -96,13 +96,17 @@ struct HostPlan {
   WorkspacePlan worker;
 };
 
+uint64_t ScratchBytes(const rankfeed_crossencoder& m, uint32_t longest) {
+  return m.ops->scratch_bytes(m.ctx, longest, 2 * m.model.config.relative.span);
+}
+
 bool PlanHost(const rankfeed_crossencoder& m, uint32_t rows, uint32_t tokens, uint32_t max_seqlen,
               HostPlan* plan) {
   plan->workers = m.executor != nullptr ? m.executor->workers : 1;
   if (plan->workers == 0 || plan->workers > 4096) return false;
   const uint64_t chunk_tokens = std::min(tokens, std::max(kChunkTokens, max_seqlen));
   const uint64_t chunk_rows = std::min(rows, kChunkRows);
-  if (!PlanWorkspace(m.model, m.ops->scratch_bytes(m.ctx, max_seqlen), chunk_rows, chunk_tokens,
+  if (!PlanWorkspace(m.model, ScratchBytes(m, max_seqlen), chunk_rows, chunk_tokens,
                      &plan->worker)) {
     return false;
   }
@@ -118,8 +122,7 @@ bool PlanDevice(const rankfeed_crossencoder& m, bool as_bucket, uint32_t rows, u
   if (rows > INT32_MAX || tokens > INT32_MAX || longest > INT32_MAX) return false;
   Bucket sizes{rows, tokens};
   if (as_bucket) sizes = BucketOf(rows, tokens);
-  return PlanWorkspace(m.model, m.ops->scratch_bytes(m.ctx, longest), sizes.rows, sizes.tokens,
-                       plan);
+  return PlanWorkspace(m.model, ScratchBytes(m, longest), sizes.rows, sizes.tokens, plan);
 }
 
 // False unless cu_seqlens is what a packed batch says. Touches nothing but cu_seqlens.
@@ -172,7 +175,8 @@ void RunChunks(void* context, size_t begin, size_t end, uint32_t worker) {
     char* workspace = run.workspace + run.plan->workers_at + worker * run.plan->worker_bytes;
     // The host's operations only fail on arguments that were checked when the model was opened.
     (void)Forward(*run.model->ops, run.model->ctx, nullptr, run.model->model, chunk,
-                  run.plan->worker, workspace, run.logits + size_t{first} * labels, kForwardAll, run.cancel);
+                  run.plan->worker, workspace, run.logits + size_t{first} * labels, kForwardAll,
+                  run.cancel);
   }
 }
 
@@ -285,7 +289,7 @@ class Temporary {
 // pay for it, and what cannot run on this device shall be said here.
 void WarmUp(const rankfeed_crossencoder& m) {
   WorkspacePlan plan;
-  if (!PlanWorkspace(m.model, m.ops->scratch_bytes(m.ctx, 1), 1, 1, &plan))
+  if (!PlanWorkspace(m.model, ScratchBytes(m, 1), 1, 1, &plan))
     throw ModelError(RANKFEED_E_LIMIT, "the workspace of one token is too large");
   const int32_t row[3] = {0, 0, 1};  // id 0; it begins at 0 and ends at 1
   Temporary temporary(m);
@@ -302,6 +306,19 @@ void WarmUp(const rankfeed_crossencoder& m) {
   const int32_t rc = Forward(*m.ops, m.ctx, stream, m.model, batch, plan, workspace, logits);
   const int32_t waited = m.backend->stream_synchronize(m.ctx, stream);
   Check(rc != RANKFEED_GPU_OK ? rc : waited, "running one token");
+}
+
+// Makes what is made of weights once.
+void PrepareModel(rankfeed_crossencoder* m) {
+  if (m->model.config.relative.span == 0) return;
+  Temporary temporary(*m);
+  void* const stream = temporary.Stream();
+  const uint64_t scratch = ScratchBytes(*m, 1);
+  const rankfeed_op_at at{m->ctx, stream, temporary.Memory(std::max<uint64_t>(scratch, 1)),
+                          scratch};
+  const int32_t rc = Prepare(*m->ops, at, m->model, static_cast<char*>(m->block));
+  const int32_t waited = m->backend->stream_synchronize(m->ctx, stream);
+  Check(rc != RANKFEED_GPU_OK ? rc : waited, "making what relative positions take");
 }
 
 void OpenModel(rankfeed_crossencoder* m, const char* path,
@@ -326,8 +343,17 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   }
 
   const ModelFiles files(path);
-  m->model.config = ReadConfig(files.config(), files.config_name());
-  const Safetensors stored = files.Tensors();
+  bool bare = !files.modules().empty();
+  m->model.config = ReadConfig(files.config(), files.config_name(), &bare);
+  if (bare) ApplyModules(files.modules(), files.modules_name(), &m->model.config);
+  if (m->model.config.is_beyond_bert() && m->ops->rotary == nullptr) {
+    throw ModelError(RANKFEED_E_UNSUPPORTED,
+                     files.config_name() + ": backend " + m->backend->name +
+                         " has no kernels for \"model_type\" " +
+                         std::string(m->model.config.architecture->model_type) +
+                         " with these settings; the host computes it");
+  }
+  const Safetensors stored = files.Tensors(bare);
   uint32_t dtype = options.dtype;
   if (dtype == RANKFEED_DTYPE_AUTO && m->on_host) dtype = RANKFEED_DTYPE_F32;
   const bool rounds = m->on_host && dtype == RANKFEED_DTYPE_BF16;
@@ -337,7 +363,9 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
       throw ModelError(RANKFEED_E_UNSUPPORTED,
                        "this CPU has no products of bfloat16 (x86's AVX512_BF16)");
     const ModelConfig& c = m->model.config;
-    if (std::max({c.hidden, c.intermediate, c.embedding}) > kBfloat16Depth)
+    uint32_t widest = std::max({c.hidden, c.intermediate, c.embedding});
+    for (const HeadStep& step : c.head) widest = std::max(widest, step.width);
+    if (widest > kBfloat16Depth)
       throw ModelError(RANKFEED_E_UNSUPPORTED, "the model is too wide for bfloat16 on the host");
     dtype = RANKFEED_DTYPE_F32;  // of the weights: products round them
   }
@@ -360,6 +388,7 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   m->model.block = static_cast<const char*>(m->block);
   if (m->backend->dl_device_type == RANKFEED_DL_CPU) {
     weights.Write(m->block);
+    PrepareModel(m);  // of the matrices as they are in files
     m->model.packed = m->ops->pack != nullptr;
     for (const WeightOffsets::Matrix& w : m->model.offsets.products) {
       if (!m->model.packed) break;
@@ -378,6 +407,7 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
     const int32_t waited = m->backend->stream_synchronize(m->ctx, stream);
     Check(rc != RANKFEED_GPU_OK ? rc : waited, "copying the weights");
   }
+  PrepareModel(m);
   WarmUp(*m);
   Check(m->graphs.Open(m->backend, m->ctx, options.graph_tokens), "making a stream for graphs");
 }
@@ -484,7 +514,8 @@ rankfeed_status rankfeed_crossencoder_workspace(const rankfeed_crossencoder* mod
 rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossencoder* model,
                                             const rankfeed_packed_batch* batch, void* workspace,
                                             size_t workspace_size, float* logits) {
-  return rankfeed_crossencoder_score_until(model, batch, nullptr, workspace, workspace_size, logits);
+  return rankfeed_crossencoder_score_until(model, batch, nullptr, workspace, workspace_size,
+                                           logits);
 }
 
 rankfeed_status rankfeed_crossencoder_score_until(const rankfeed_crossencoder* model,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// crossencoder/host/elementwise.cc: see elementwise.h. Compiled once per Highway target.
+// crossencoder/host/elementwise.cc: see elementwise.h. Compiled once per
+// Highway target.
 //
-// erf is formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions:
-// erfc(z) = (a1 t + ... + a5 t^5) exp(-z^2), t = 1 / (1 + p z), z >= 0, error below 1.5e-7. GELU of
-// a negative x uses erfc directly, so that nothing cancels.
+// erf is formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical
+// Functions: erfc(z) = (a1 t + ... + a5 t^5) exp(-z^2), t = 1 / (1 + p z), z >=
+// 0, error below 1.5e-7. GELU of a negative x uses erfc directly, so that
+// nothing cancels.
 #include "crossencoder/host/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -25,7 +27,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// Calls step(vector) for all of x; the last, partial vector is filled with fill.
+// Calls step(vector) for all of x; the last, partial vector is filled with
+// fill.
 template <class Step>
 HWY_INLINE void ForEach(float* x, size_t size, float fill, const Step& step) {
   const D d;
@@ -52,51 +55,81 @@ float Dot(const float* a, const float* b, size_t size) {
   return total;
 }
 
-// out = a + b or a + b + c. Returns the sum of out.
-template <bool three>
+// out = a, a + b or a + b + c, by the number of terms. Returns the sum of out.
+template <int terms>
 HWY_INLINE float Sum(const float* a, const float* b, const float* c, size_t size, float* out) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   V sum = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= size; i += lanes) {
-    V v = hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
-    if (three) v = hn::Add(v, hn::LoadU(d, c + i));
+    V v = hn::LoadU(d, a + i);
+    if (terms > 1) v = hn::Add(v, hn::LoadU(d, b + i));
+    if (terms > 2) v = hn::Add(v, hn::LoadU(d, c + i));
     hn::StoreU(v, d, out + i);
     sum = hn::Add(sum, v);
   }
   float total = hn::GetLane(hn::SumOfLanes(d, sum));
   for (; i < size; ++i) {
-    out[i] = a[i] + b[i];
-    if (three) out[i] += c[i];
+    out[i] = terms > 1 ? a[i] + b[i] : a[i];
+    if (terms > 2) out[i] += c[i];
     total += out[i];
   }
   return total;
 }
 
-void AddNorm(const float* a, const float* b, const float* c, const float* gamma, const float* beta,
-             float eps, size_t size, float* out) {
+// Calls step(tag, i) for all of size: vectors of lanes, then the rest one by
+// one, which round alike.
+template <class Step>
+HWY_INLINE void ForParts(size_t size, const Step& step) {
+  const size_t lanes = hn::Lanes(D());
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes) step(D(), i);
+  for (; i < size; ++i) step(hn::CappedTag<float, 1>(), i);
+}
+
+void Norm(const float* a, const float* b, const float* c, const float* gamma, const float* beta,
+          float eps, size_t size, float* sum, float* out) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  const float total = c == nullptr ? Sum<false>(a, b, c, size, out) : Sum<true>(a, b, c, size, out);
+  float* const s = sum != nullptr ? sum : out;
+  const float total = b == nullptr   ? Sum<1>(a, b, c, size, s)
+                      : c == nullptr ? Sum<2>(a, b, c, size, s)
+                                     : Sum<3>(a, b, c, size, s);
   const float mean = total / static_cast<float>(size);
   const V mean_v = hn::Set(d, mean);
   V square = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= size; i += lanes) {
-    const V centred = hn::Sub(hn::LoadU(d, out + i), mean_v);
+    const V centred = hn::Sub(hn::LoadU(d, s + i), mean_v);
     square = hn::MulAdd(centred, centred, square);
   }
   float variance = hn::GetLane(hn::SumOfLanes(d, square));
-  for (; i < size; ++i) variance += (out[i] - mean) * (out[i] - mean);
+  for (; i < size; ++i) variance += (s[i] - mean) * (s[i] - mean);
   variance /= static_cast<float>(size);
   const float scale = 1.0f / std::sqrt(variance + eps);
-  const V scale_v = hn::Set(d, scale);
-  for (i = 0; i + lanes <= size; i += lanes) {
-    const V unit = hn::Mul(hn::Sub(hn::LoadU(d, out + i), mean_v), scale_v);
-    hn::StoreU(hn::MulAdd(unit, hn::LoadU(d, gamma + i), hn::LoadU(d, beta + i)), d, out + i);
-  }
-  for (; i < size; ++i) out[i] = (out[i] - mean) * scale * gamma[i] + beta[i];
+  ForParts(size, [=](auto tag, size_t at) {
+    const auto unit =
+        hn::Mul(hn::Sub(hn::LoadU(tag, s + at), hn::Set(tag, mean)), hn::Set(tag, scale));
+    const auto shift = beta != nullptr ? hn::LoadU(tag, beta + at) : hn::Zero(tag);
+    hn::StoreU(hn::MulAdd(unit, hn::LoadU(tag, gamma + at), shift), tag, out + at);
+  });
+}
+
+void Rotate(const float* cosines, const float* sines, size_t half, float* x) {
+  float* const y = x + half;
+  ForParts(half, [=](auto tag, size_t i) {
+    const auto a = hn::LoadU(tag, x + i), b = hn::LoadU(tag, y + i),
+               c = hn::LoadU(tag, cosines + i), s = hn::LoadU(tag, sines + i);
+    hn::StoreU(hn::NegMulAdd(b, s, hn::Mul(a, c)), tag, x + i);
+    hn::StoreU(hn::MulAdd(a, s, hn::Mul(b, c)), tag, y + i);
+  });
+}
+
+void Multiply(const float* by, size_t size, float* x) {
+  ForParts(size, [=](auto tag, size_t i) {
+    hn::StoreU(hn::Mul(hn::LoadU(tag, x + i), hn::LoadU(tag, by + i)), tag, x + i);
+  });
 }
 
 HWY_INLINE V GeluOf(V x) {
@@ -149,7 +182,8 @@ void Silu(float* x, size_t size) {
 }
 
 const ElementwiseKernels* Table() {
-  static constexpr ElementwiseKernels kTable = {AddNorm, Gelu, GeluTanh, Tanh, Relu, Silu, Dot};
+  static constexpr ElementwiseKernels kTable = {Norm, Rotate, Multiply, Gelu, GeluTanh,
+                                                Tanh, Relu,   Silu,     Dot};
   return &kTable;
 }
 

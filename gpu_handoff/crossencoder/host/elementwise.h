@@ -9,10 +9,15 @@
 namespace rankfeed::handoff {
 
 struct ElementwiseKernels {
-  // out = (s - mean) / sqrt(variance + eps) * gamma + beta of the sum s = a + b + c, with the
-  // biased variance; c null: a + b. out may be a or b.
-  void (*add_norm)(const float* a, const float* b, const float* c, const float* gamma,
-                   const float* beta, float eps, size_t size, float* out);
+  // sum = a + b + c, and out = (sum - mean) / sqrt(variance + eps) * gamma + beta, with the biased
+  // variance. c null: a + b, and b null: a; sum null: it is not kept; beta null: none. out or sum
+  // may be a or b.
+  void (*norm)(const float* a, const float* b, const float* c, const float* gamma,
+               const float* beta, float eps, size_t size, float* sum, float* out);
+  // Turns x[i] and x[half + i] by the angle with these cosines and sines.
+  void (*rotate)(const float* cosines, const float* sines, size_t half, float* x);
+  // x = x * by.
+  void (*multiply)(const float* by, size_t size, float* x);
   // x = x * Phi(x), Phi by erf.
   void (*gelu)(float* x, size_t size);
   // x = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "crossencoder/host/attention.h"
 #include "crossencoder/host/bfloat16.h"
@@ -39,12 +40,12 @@ uint64_t BytesFor(uint64_t floats) {
   return (floats * sizeof(float) + 255) / 256 * 256;
 }
 
-uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
-  return BytesFor(std::max(AttentionScratch(max_seqlen), ProductScratch()));
+uint64_t ScratchBytes(void*, uint32_t max_seqlen, uint32_t relative_rows) {
+  return BytesFor(std::max(AttentionScratch(max_seqlen, relative_rows), ProductScratch()));
 }
 
-uint64_t ScratchBytesBfloat16(void*, uint32_t max_seqlen) {
-  return BytesFor(std::max(AttentionScratch(max_seqlen), Bfloat16Scratch()));
+uint64_t ScratchBytesBfloat16(void*, uint32_t max_seqlen, uint32_t relative_rows) {
+  return BytesFor(std::max(AttentionScratch(max_seqlen, relative_rows), Bfloat16Scratch()));
 }
 
 template <class Id>
@@ -120,8 +121,11 @@ int32_t Embed(const rankfeed_op_at*, const rankfeed_op_embed* op) {
       std::fill_n(out, h, std::numeric_limits<float>::quiet_NaN());
       continue;
     }
-    k.add_norm(word + static_cast<size_t>(id) * h, position + static_cast<size_t>(at) * h,
-               type + static_cast<size_t>(kind) * h, op->gamma, op->beta, op->eps, h, out);
+    const float* added[2] = {position != nullptr ? position + static_cast<size_t>(at) * h : nullptr,
+                             type != nullptr ? type + static_cast<size_t>(kind) * h : nullptr};
+    if (added[0] == nullptr) std::swap(added[0], added[1]);
+    k.norm(word + static_cast<size_t>(id) * h, added[0], added[1], op->gamma, op->beta, op->eps, h,
+           nullptr, out);
   }
   return 0;
 }
@@ -129,9 +133,9 @@ int32_t Embed(const rankfeed_op_at*, const rankfeed_op_embed* op) {
 using Activation = void (*)(float* x, size_t size);
 
 // Null for none.
-Activation ActivationOf(const rankfeed_op_gemm& op) {
+Activation ActivationOf(uint32_t activation) {
   const ElementwiseKernels& k = Elementwise();
-  switch (op.activation) {
+  switch (activation) {
     case RANKFEED_GPU_GELU:
       return k.gelu;
     case RANKFEED_GPU_TANH:
@@ -155,7 +159,7 @@ int32_t Gemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
   if (op->dtype != RANKFEED_DTYPE_F32 || ProductScratch() * sizeof(float) > at->scratch_bytes)
     return kInvalid;
   const ProductWeights w{static_cast<const float*>(op->w), op->packed != 0, op->bias, op->n, op->k};
-  Product(static_cast<const float*>(op->x), op->m, w, ActivationOf(*op),
+  Product(static_cast<const float*>(op->x), op->m, w, ActivationOf(op->activation),
           static_cast<float*>(op->out), static_cast<float*>(at->scratch));
   return 0;
 }
@@ -168,23 +172,64 @@ int32_t GemmBfloat16(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
   Bfloat16Product(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
                   op->m, op->n, op->k, static_cast<float*>(op->out),
                   static_cast<float*>(at->scratch));
-  if (const Activation activate = ActivationOf(*op))
+  if (const Activation activate = ActivationOf(op->activation))
     activate(static_cast<float*>(op->out), size_t{op->m} * op->n);
   return 0;
 }
 
+int32_t Rotary(const rankfeed_op_at*, const rankfeed_op_rotary* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const ElementwiseKernels& k = Elementwise();
+  const size_t d = op->head_dim;
+  auto* x = static_cast<float*>(op->x);
+  for (uint32_t t = 0; t < op->tokens; ++t, x += op->row) {
+    if (!Below(op->position[t], op->positions)) {
+      std::fill_n(x, op->heads * d, std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
+    const float* const cosines = op->table + static_cast<size_t>(op->position[t]) * d;
+    for (uint32_t i = 0; i < op->heads; ++i) k.rotate(cosines, cosines + d / 2, d / 2, x + i * d);
+  }
+  return 0;
+}
+
+int32_t Gate(const rankfeed_op_at*, const rankfeed_op_gate* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const size_t inner = op->inner;
+  const auto* x = static_cast<const float*>(op->x);
+  auto* out = static_cast<float*>(op->out);
+  for (uint32_t t = 0; t < op->tokens; ++t, x += 2 * inner, out += inner) {
+    std::memcpy(out, x, inner * sizeof(float));
+    if (const Activation activate = ActivationOf(op->activation)) activate(out, inner);
+    Elementwise().multiply(x + inner, inner, out);
+  }
+  return 0;
+}
+
+const float* Part(const void* table, size_t at) {
+  return table == nullptr ? nullptr : static_cast<const float*>(table) + at;
+}
+
 int32_t Attention(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
   if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const rankfeed_relative& relative = op->relative;
   const size_t d = op->head_dim, h = op->heads * d;
   for (uint32_t r = 0; r < op->rows; ++r) {
     const RowRange row = RowOf(op->cu_seqlens, r);
     if (row.size == 0) continue;
-    if (AttentionScratch(row.size) * sizeof(float) > at->scratch_bytes) return kInvalid;
+    if (AttentionScratch(row.size, relative.rows) * sizeof(float) > at->scratch_bytes ||
+        (relative.buckets != nullptr && row.size > relative.reach + 1)) {
+      return kInvalid;
+    }
     const float* const q = static_cast<const float*>(op->qkv) + size_t{row.begin} * 3 * h;
     float* const out = static_cast<float*>(op->out) + size_t{row.begin} * h;
     for (size_t i = 0; i < h; i += d) {
+      RelativeHead own;
+      if (relative.buckets != nullptr)
+        own = {Part(relative.keys, i), Part(relative.queries, i), h,
+               relative.buckets + relative.reach, relative.rows};
       Attend({q + i, q + h + i, q + 2 * h + i, 3 * h, out + i, h}, op->first_only ? 1 : row.size,
-             row.size, d, op->scale, static_cast<float*>(at->scratch));
+             row.size, d, op->window, op->scale, static_cast<float*>(at->scratch), own);
     }
   }
   return 0;
@@ -194,11 +239,15 @@ int32_t AddNorm(const rankfeed_op_at*, const rankfeed_op_add_norm* op) {
   if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
   const ElementwiseKernels& k = Elementwise();
   const size_t h = op->hidden;
+  const auto row = [h](const void* of, size_t t) {
+    return of == nullptr ? nullptr : static_cast<const float*>(of) + t * h;
+  };
   for (size_t t = 0; t < op->tokens; ++t) {
-    float* out = static_cast<float*>(op->out) + t * h;
-    k.add_norm(static_cast<const float*>(op->x) + t * h,
-               static_cast<const float*>(op->residual) + t * h, op->bias, op->gamma, op->beta,
-               op->eps, h, out);
+    const float *residual = row(op->residual, t), *bias = op->bias;
+    if (residual == nullptr) std::swap(residual, bias);
+    k.norm(row(op->x, t), residual, bias, op->gamma, op->beta, op->eps, h,
+           op->sum == nullptr ? nullptr : static_cast<float*>(op->sum) + t * h,
+           static_cast<float*>(op->out) + t * h);
   }
   return 0;
 }
@@ -208,12 +257,19 @@ int32_t First(const rankfeed_op_at*, const rankfeed_op_first* op) {
   const size_t h = op->hidden;
   for (uint32_t r = 0; r < op->rows; ++r) {
     const RowRange row = RowOf(op->cu_seqlens, r);
+    const float* x = static_cast<const float*>(op->x) + size_t{row.begin} * h;
     float* out = static_cast<float*>(op->out) + r * h;
     if (row.size == 0) {
       std::fill_n(out, h, 0.0f);
-    } else {
-      std::memcpy(out, static_cast<const float*>(op->x) + size_t{row.begin} * h, h * sizeof(float));
+      continue;
     }
+    std::memcpy(out, x, h * sizeof(float));
+    if (op->pool == RANKFEED_GPU_FIRST) continue;
+    for (uint32_t t = 1; t < row.size; ++t) {
+      x += h;
+      for (size_t i = 0; i < h; ++i) out[i] += x[i];
+    }
+    for (size_t i = 0; i < h; ++i) out[i] /= static_cast<float>(row.size);
   }
   return 0;
 }
@@ -227,7 +283,8 @@ int32_t Logits(const rankfeed_op_at*, const rankfeed_op_logits* op) {
     for (uint32_t l = 0; l < op->labels; ++l) {
       op->logits[size_t{r} * op->labels + l] =
           empty ? std::numeric_limits<float>::quiet_NaN()
-                : Elementwise().dot(x, static_cast<const float*>(op->w) + l * h, h) + op->bias[l];
+                : Elementwise().dot(x, static_cast<const float*>(op->w) + l * h, h) +
+                      (op->bias != nullptr ? op->bias[l] : 0.0f);
     }
   }
   return 0;
@@ -251,7 +308,9 @@ constexpr rankfeed_gpu_ops kOps = {sizeof(rankfeed_gpu_ops),
                                    AddNorm,
                                    First,
                                    Logits,
-                                   Pack};
+                                   Pack,
+                                   Rotary,
+                                   Gate};
 
 constexpr rankfeed_gpu_ops WithBfloat16() {
   rankfeed_gpu_ops ops = kOps;

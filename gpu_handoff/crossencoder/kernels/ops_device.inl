@@ -177,7 +177,7 @@ int32_t OpenOp(void* ctx) {
   return OpenGemm(ctx);
 }
 
-uint64_t ScratchBytes(void* ctx, uint32_t) {
+uint64_t ScratchBytes(void* ctx, uint32_t, uint32_t) {
   return GemmScratch(ctx);
 }
 
@@ -195,4 +195,7 @@ constexpr rankfeed_gpu_ops kDeviceOps = {
     AttentionOp,
     AddNormOp,
     FirstOp,
-    LogitsOp};
+    LogitsOp,
+    nullptr,
+    nullptr,
+    nullptr};

@@ -24,9 +24,11 @@ namespace fs = std::filesystem;
   throw ModelError(RANKFEED_E_IO, path + ": " + std::strerror(error));
 }
 
-// config.json is a few kilobytes; simdjson reads its string with padding, so it is copied anyway.
+// config.json is a few kilobytes; simdjson reads its string with padding, so it
+// is copied anyway.
 constexpr size_t kMaxConfig = 4u << 20;
-// An index has about 120 bytes for each tensor; models of this kind have a few hundred.
+// An index has about 120 bytes for each tensor; models of this kind have a few
+// hundred.
 constexpr size_t kMaxIndex = 16u << 20;
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 
@@ -46,12 +48,14 @@ std::string FindWeights(const std::string& path) {
     for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.onnx",
                               "tf_model.h5", "flax_model.msgpack"}) {
       if (fs::exists(folder / other, error)) {
-        throw ModelError(RANKFEED_E_UNSUPPORTED,
-                         (folder / other).string() +
-                             ": only safetensors are read; transformers converts the folder: python "
-                             "-c 'from transformers import AutoModelForSequenceClassification as M; "
-                             "M.from_pretrained(\"" +
-                             path + "\").save_pretrained(\"" + path + "\")'");
+        throw ModelError(RANKFEED_E_UNSUPPORTED, (folder / other).string() +
+                                                     ": only safetensors are read; transformers "
+                                                     "converts the folder: python "
+                                                     "-c 'from transformers import "
+                                                     "AutoModelForSequenceClassification as M; "
+                                                     "M.from_pretrained(\"" +
+                                                     path + "\").save_pretrained(\"" + path +
+                                                     "\")'");
       }
     }
     FailIo(weights.string(), ENOENT);
@@ -59,10 +63,22 @@ std::string FindWeights(const std::string& path) {
   return weights.string();
 }
 
+// The text of a file. Throws ModelError: LIMIT for more than most bytes, PARSE
+// for another kind of file.
+std::string_view TextOf(const MappedFile& file, const std::string& name, size_t most) {
+  if (file.bytes().size() > most) {
+    throw ModelError(RANKFEED_E_LIMIT,
+                     name + ": larger than " + std::to_string(most >> 20) + " MiB");
+  }
+  RefuseOtherKind(file.bytes(), name);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for a pipe's writer
+  const int fd =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for a pipe's writer
   if (fd < 0) FailIo(path, errno);
   struct stat info;
   int error = fstat(fd, &info) != 0 ? errno : 0;
@@ -84,14 +100,30 @@ ModelFiles::ModelFiles(const std::string& path)
     : weights_name_(FindWeights(path)),
       config_name_((fs::path(weights_name_).parent_path() / "config.json").string()),
       config_(config_name_) {
-  if (config_.bytes().size() > kMaxConfig) {
-    throw ModelError(RANKFEED_E_LIMIT, config_name_ + ": larger than 4 MiB");
-  }
-  RefuseOtherKind(config_.bytes(), config_name_);
   if (weights_name_.ends_with(kIndex)) {
     OpenShards(fs::path(weights_name_).parent_path().string());
   } else {
     shards_[weights_name_] = std::make_unique<MappedFile>(weights_name_);
+  }
+  OpenModules(fs::path(weights_name_).parent_path().string());
+}
+
+void ModelFiles::OpenModules(const std::string& folder) {
+  modules_name_ = (fs::path(folder) / "modules.json").string();
+  std::error_code error;
+  if (!fs::exists(modules_name_, error)) return;
+  const MappedFile list(modules_name_);
+  modules_ = ReadModules(TextOf(list, modules_name_, kMaxConfig), modules_name_);
+  for (Module& module : modules_) {
+    const fs::path at = fs::path(folder) / module.path;
+    module.config_name = (at / "config.json").string();
+    if (fs::exists(module.config_name, error)) {
+      module_configs_.push_back(std::make_unique<MappedFile>(module.config_name));
+      module.config = TextOf(*module_configs_.back(), module.config_name, kMaxConfig);
+    }
+    const std::string weights = (at / "model.safetensors").string();
+    if (fs::exists(weights, error))
+      module_weights_[module.path] = std::make_unique<MappedFile>(weights);
   }
 }
 
@@ -100,14 +132,10 @@ void ModelFiles::OpenShards(const std::string& folder) {
     throw ModelError(RANKFEED_E_PARSE, weights_name_ + ": " + why);
   };
   const MappedFile file(weights_name_);
-  if (file.bytes().size() > kMaxIndex) {
-    throw ModelError(RANKFEED_E_LIMIT, weights_name_ + ": larger than 16 MiB");
-  }
-  RefuseOtherKind(file.bytes(), weights_name_);
   simdjson::dom::parser parser;
   simdjson::dom::object map;
-  const auto error =
-      parser.parse(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size())["weight_map"].get(map);
+  const std::string_view text = TextOf(file, weights_name_, kMaxIndex);
+  const auto error = parser.parse(text.data(), text.size())["weight_map"].get(map);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS || map.size() == 0) {
     refuse("no JSON object with a weight_map of tensors");
@@ -125,10 +153,21 @@ void ModelFiles::OpenShards(const std::string& folder) {
   }
 }
 
-Safetensors ModelFiles::Tensors() const {
+Safetensors ModelFiles::Tensors(bool with_modules) const {
   Safetensors all(weights_name_);
   for (const auto& [path, file] : shards_) all.Add(file->bytes(), path);
-  if (index_.empty()) return all;
+  if (!index_.empty()) CheckIndex(all);
+  if (!with_modules) return all;
+  for (const auto& [path, file] : module_weights_) {
+    const Safetensors tensors(
+        file->bytes(),
+        (fs::path(modules_name_).parent_path() / path / "model.safetensors").string());
+    all.Merge(tensors, path + "/");
+  }
+  return all;
+}
+
+void ModelFiles::CheckIndex(const Safetensors& all) const {
   for (const auto& [tensor, path] : index_) {
     const auto found = all.tensors().find(tensor);
     const std::span<const std::byte> shard = shards_.at(path)->bytes();
@@ -139,16 +178,14 @@ Safetensors ModelFiles::Tensors() const {
     }
   }
   if (all.tensors().size() != index_.size()) {
-    throw ModelError(RANKFEED_E_PARSE, weights_name_ + ": the shards hold " +
-                                           std::to_string(all.tensors().size()) +
-                                           " tensors, weight_map has " +
-                                           std::to_string(index_.size()));
+    throw ModelError(RANKFEED_E_PARSE,
+                     weights_name_ + ": the shards hold " + std::to_string(all.tensors().size()) +
+                         " tensors, weight_map has " + std::to_string(index_.size()));
   }
-  return all;
 }
 
 std::string_view ModelFiles::config() const {
-  return {reinterpret_cast<const char*>(config_.bytes().data()), config_.bytes().size()};
+  return TextOf(config_, config_name_, kMaxConfig);
 }
 
 }  // namespace rankfeed::handoff

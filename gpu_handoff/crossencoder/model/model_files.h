@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "crossencoder/model/modules.h"
 #include "crossencoder/model/safetensors.h"
 
 namespace rankfeed::handoff {
@@ -29,24 +30,35 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// path: a folder with config.json and either model.safetensors or model.safetensors.index.json with
-// the shards that it names, or a .safetensors file with config.json beside it. Throws ModelError;
-// names what a folder holds instead (pytorch_model.bin).
+// path: a folder with config.json, modules.json and the modules' folders if it is modular, and
+// either model.safetensors or model.safetensors.index.json with the shards that it names, or a
+// .safetensors file with config.json beside it. Throws ModelError; names what a folder holds
+// instead (pytorch_model.bin).
 class ModelFiles {
  public:
   explicit ModelFiles(const std::string& path);
   std::string_view config() const;
   const std::string& config_name() const { return config_name_; }
-  // The tensors of all files, which point into them. Throws ModelError (PARSE) for a tensor in two
-  // shards, and where index and shards say different things.
-  Safetensors Tensors() const;
+  // The modules of modules.json after the first, and the file's name; none where there is no such
+  // file.
+  const std::vector<Module>& modules() const { return modules_; }
+  const std::string& modules_name() const { return modules_name_; }
+  // The tensors of all files, which point into them, and those of modules, named after its path and
+  // a slash. Throws ModelError (PARSE) for a tensor in two shards, and where index and shards say
+  // different things.
+  Safetensors Tensors(bool with_modules) const;
 
  private:
   void OpenShards(const std::string& folder);
+  void OpenModules(const std::string& folder);
+  void CheckIndex(const Safetensors& all) const;
 
-  std::string weights_name_, config_name_;  // weights: the one file, or the index
+  std::string weights_name_, config_name_, modules_name_;  // weights: the one file, or the index
   std::map<std::string, std::unique_ptr<MappedFile>> shards_;  // by path; the one file is one too
   std::map<std::string, std::string> index_;                   // path by tensor; empty: no index
+  std::vector<Module> modules_;
+  std::vector<std::unique_ptr<MappedFile>> module_configs_;
+  std::map<std::string, std::unique_ptr<MappedFile>> module_weights_;  // by the module's path
   MappedFile config_;
 };
 

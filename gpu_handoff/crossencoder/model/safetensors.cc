@@ -195,9 +195,14 @@ void Safetensors::Add(std::span<const std::byte> file, const std::string& name) 
   if (!tensors.empty()) reader.Refuse(tensors.begin()->first, "is in another file too");
 }
 
+void Safetensors::Merge(const Safetensors& other, const std::string& prefix) {
+  for (const auto& [name, tensor] : other.tensors_) tensors_.emplace(prefix + name, tensor);
+}
+
 Safetensors Safetensors::Without(std::string_view prefix) const {
   Safetensors cut(name_);
-  for (const auto& [name, tensor] : tensors_) cut.tensors_.emplace(name.substr(prefix.size()), tensor);
+  for (const auto& [name, tensor] : tensors_)
+    cut.tensors_.emplace(name.substr(prefix.size()), tensor);
   return cut;
 }
 
@@ -219,11 +224,11 @@ bool AllFinite(const std::byte* in, uint64_t elements, Bits exponent) {
 
 bool AllFinite(const StoredTensor& tensor) {
   const std::byte* in = tensor.data.data();
-  if (tensor.type == TensorType::kF32)
-    return AllFinite<uint32_t>(in, tensor.elements, 0x7f800000u);
+  if (tensor.type == TensorType::kF32) return AllFinite<uint32_t>(in, tensor.elements, 0x7f800000u);
   if (tensor.type == TensorType::kF64)
     return AllFinite<uint64_t>(in, tensor.elements, 0x7ff0000000000000u);
-  return AllFinite<uint16_t>(in, tensor.elements, tensor.type == TensorType::kF16 ? 0x7c00 : 0x7f80);
+  return AllFinite<uint16_t>(in, tensor.elements,
+                             tensor.type == TensorType::kF16 ? 0x7c00 : 0x7f80);
 }
 
 void CopyToFloat(const StoredTensor& tensor, float* out) {

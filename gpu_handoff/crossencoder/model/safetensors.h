@@ -45,6 +45,8 @@ class Safetensors {
   void Add(std::span<const std::byte> file, const std::string& name);
 
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
+  // Takes another file's tensors, their names after a prefix.
+  void Merge(const Safetensors& other, const std::string& prefix);
   // The same with names cut by a prefix, with which all of them begin.
   Safetensors Without(std::string_view prefix) const;
   const std::string& name() const { return name_; }

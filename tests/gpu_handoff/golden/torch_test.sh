@@ -13,7 +13,7 @@ fi
 rm -rf "$work"
 mkdir -p "$work"
 "$python" -B "$source/tests/gpu_handoff/golden/make_golden.py" "$work" \
-  xlmr roberta camembert bert bert_new distilbert distilbert_relu electra electra_wide electra_same
+  xlmr roberta camembert bert bert_new distilbert distilbert_relu electra electra_wide electra_same modernbert modernbert_mean deberta deberta_far gte
 RANKFEED_SOURCE_DIR=$source RANKFEED_MADE_MODELS=$work "$program" --gtest_filter=*EqualsTheReference* | tee "$work/said"
 grep -q '1 test ran' "$work/said" || grep -q 'PASSED.* 1 test' "$work/said"
 if grep -q SKIPPED "$work/said"; then exit 1; fi

@@ -75,6 +75,43 @@ TEST(Crossencoder, EqualsTheReferenceOfEveryKind) {
   CheckScores(models);
 }
 
+// ModernBERT, modular folders, GTE under both names, DeBERTa.
+TEST(Crossencoder, EqualsTheReferenceOfEveryFamily) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  const auto models = LoadGolden(MadeFolder(), "families.json");
+  ASSERT_GE(models.size(), 12u);
+  CheckScores(models);
+}
+
+// Rows alone, in other batches and with any number of threads have the bits that they have
+// together; empty ones are NaN and change nothing.
+TEST(Crossencoder, RowsOfFamiliesDoNotMeet) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  for (const GoldenModel& golden : LoadGolden(MadeFolder(), "families.json")) {
+    SCOPED_TRACE(golden.name);
+    const OpenModel model(golden.path);
+    const uint32_t labels = model.info().labels;
+    auto rows = golden.rows, types = golden.types;
+    rows.insert(rows.begin() + 3, std::vector<int32_t>());
+    types.insert(types.begin() + 3, std::vector<int32_t>());
+    const std::vector<float> logits = model.Score(PackedRows(rows, types));
+    for (uint32_t l = 0; l < labels; ++l) EXPECT_TRUE(std::isnan(logits[3 * labels + l]));
+    for (size_t r = 4; r < rows.size(); ++r) {
+      const std::vector<float> alone = model.Score(PackedRows({rows[r]}, {types[r]}));
+      for (uint32_t l = 0; l < labels; ++l)
+        EXPECT_NEAR(logits[r * labels + l], alone[l], kTolerance);
+    }
+    uint32_t workers = 3;
+    const rankfeed_executor executor{sizeof(rankfeed_executor), workers, &workers, OnThreads};
+    rankfeed_crossencoder_options options{};
+    options.executor = &executor;
+    const PackedRows many = ManyRows(golden, 8);
+    const std::vector<float> shared = OpenModel(golden.path, options).Score(many),
+                             one = model.Score(many);
+    EXPECT_EQ(0, std::memcmp(one.data(), shared.data(), one.size() * sizeof(float)));
+  }
+}
+
 TEST(Crossencoder, PositionsOfBertBeginAtZero) {
   if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
   for (const GoldenModel& golden : LoadGolden(MadeFolder())) {
@@ -292,7 +329,8 @@ TEST(Crossencoder, EndACallThatIsCancelled) {
   const AlignedBytes workspace = model.Workspace(b);
   const auto score = [&](const uint32_t* cancel, std::vector<float>* logits) {
     logits->assign(b.rows, 7.0f);
-    return rankfeed_crossencoder_score_until(model.get(), &b, cancel, workspace.data(), workspace.size(), logits->data());
+    return rankfeed_crossencoder_score_until(model.get(), &b, cancel, workspace.data(),
+                                             workspace.size(), logits->data());
   };
   const uint32_t go = 0, stop = 1;
   std::vector<float> whole, logits;

@@ -39,13 +39,15 @@ inline std::string MadeFolder() {
   return !path.empty() && std::filesystem::exists(path + "golden.json") ? path : "";
 }
 inline constexpr const char* kNoModels =
-    "no models of numpy_models.py in RANKFEED_MADE_MODELS (the test handoff_numpy_models makes them)";
+    "no models of numpy_models.py in RANKFEED_MADE_MODELS (the test handoff_numpy_models makes "
+    "them)";
 
-inline std::vector<GoldenModel> LoadGolden(const std::string& folder = GoldenFolder()) {
+inline std::vector<GoldenModel> LoadGolden(const std::string& folder = GoldenFolder(),
+                                           const std::string& name = "golden.json") {
   std::vector<GoldenModel> models;
   simdjson::dom::parser parser;
   simdjson::dom::object root;
-  const auto error = parser.load(folder + "golden.json").get(root);
+  const auto error = parser.load(folder + name).get(root);
   EXPECT_EQ(error, simdjson::SUCCESS) << folder;
   if (error) return models;
   const auto lists = [](simdjson::dom::element element, auto convert) {
@@ -64,9 +66,9 @@ inline std::vector<GoldenModel> LoadGolden(const std::string& folder = GoldenFol
   const auto number = [](simdjson::dom::element e) {
     return static_cast<float>(e.get_double().value());
   };
-  for (const auto& [name, value] : root) {
+  for (const auto& [key, value] : root) {
     GoldenModel model;
-    model.name = name;
+    model.name = key;
     model.path = folder + model.name;
     model.rows = lists(value["rows"].value(), integer);
     model.types = lists(value["types"].value(), integer);

@@ -3,7 +3,8 @@
 """Small random cross-encoders of every kind with the scores that NumPy gives them in float64, written from the
 equations of transformers' ...ForSequenceClassification: the reference of the forward.
 
-    numpy_models.py OUTPUT_DIR     writes <model>/config.json, <model>/model.safetensors, golden.json
+    numpy_models.py OUTPUT_DIR     writes <model>/config.json, <model>/model.safetensors, golden.json, and families.json of the
+                                   kinds of numpy_families.py
 
 The same in every run. Weights are stored as a kind's files have them: names with or without the model's prefix, old
 names of LayerNorm, heads and buffers that were left over, float32, float16 and bfloat16."""
@@ -15,6 +16,8 @@ import struct
 import sys
 
 import numpy as np
+
+from numpy_families import FAMILIES
 
 ROBERTA_NAMES = dict(
     base="roberta.", layers="encoder.layer.", query="attention.self.query", key="attention.self.key",
@@ -194,6 +197,19 @@ def save(folder, config, tensors, stored="F32", prefix=True, old_names=False, le
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
+def save_modules(folder, model):
+    """modules.json and the modules' folders."""
+    listed = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind, _) in enumerate(model.modules)]
+    (folder / "modules.json").write_text(json.dumps(listed), encoding="utf-8")
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "CrossEncoder"}), encoding="utf-8")
+    for path, _, config in model.modules[1:]:
+        own = {key.removeprefix(path + "/"): value for key, value in model.parts.items() if key.startswith(path + "/")}
+        save(folder / path, config, own)
+        model.parts.update({f"{path}/{key}": value for key, value in own.items()})
+        if not own:
+            (folder / path / "model.safetensors").unlink()
+
+
 def rows_of(kind, vocab, positions, rng, types=2, pad=0, **_):
     longest = positions - pad - 1 if kind == "roberta" else positions
     lengths = [1, 2, 3, 7, longest, longest - 1, *rng.integers(1, longest, 10)]
@@ -215,6 +231,19 @@ def main():
         result[name] = {"rows": rows, "types": types,
                         "logits": [score(kind, tensors, ids, of, heads, layers, **more).tolist() for ids, of in zip(rows, types)]}
     (folder / "golden.json").write_text(json.dumps(result, separators=(",", ":")) + "\n", encoding="utf-8")
+    result = {}
+    for seed, (name, (kind, *sizes, more)) in enumerate(FAMILIES.items(), 1000):
+        rng = np.random.default_rng(seed)
+        model = kind(*sizes, rng=rng, **more)
+        save(folder / name, model.config, model.tensors, base=model.base, rng=rng,
+             **{key: more[key] for key in ("stored", "prefix", "left_over", "wrapper") if key in more})
+        if hasattr(model, "modules"):
+            save_modules(folder / name, model)
+        longest, vocab, kinds = model.longest, sizes[0], model.config.get("type_vocab_size") or 1
+        lengths = [1, 2, 3, 7, longest, longest - 1, *rng.integers(1, longest, 10)]
+        rows, types = ([rng.integers(0, most, size).tolist() for size in lengths] for most in (vocab, kinds))
+        result[name] = {"rows": rows, "types": types, "logits": [model.score(ACTIVATIONS, *row).tolist() for row in zip(rows, types)]}
+    (folder / "families.json").write_text(json.dumps(result, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ struct Row {
     std::normal_distribution<float> normal(0, spread);
     for (float& v : qkv) v = normal(random);
   }
-  void Run(size_t queries) {
+  void Run(size_t queries, size_t window = 0) {
     // Exactly as large as said: AddressSanitizer sees the end.
     const size_t bytes = AttentionScratch(tokens) * sizeof(float);
     const std::unique_ptr<float, decltype(&std::free)> scratch(
@@ -34,7 +34,7 @@ struct Row {
     const float* const q = qkv.data() + head_dim;
     Attend(
         {q, q + 2 * head_dim, q + 4 * head_dim, 6 * head_dim, out.data() + head_dim, 2 * head_dim},
-        queries, tokens, head_dim, kScale, scratch.get());
+        queries, tokens, head_dim, window, kScale, scratch.get());
   }
   void Run() { Run(tokens); }
   double At(size_t token, int part, size_t i) const {
@@ -45,13 +45,14 @@ struct Row {
   std::vector<float> qkv, out;
 };
 
-void ExpectDoubleArithmetic(const Row& row) {
+void ExpectDoubleArithmetic(const Row& row, size_t window = SIZE_MAX) {
   for (size_t t = 0; t < row.tokens; ++t) {
     std::vector<double> p(row.tokens);
     double most = -1e300, sum = 0;
     for (size_t j = 0; j < row.tokens; ++j) {
       for (size_t i = 0; i < row.head_dim; ++i) p[j] += row.At(t, 0, i) * row.At(j, 1, i);
-      most = std::max(most, p[j] *= double{kScale});
+      p[j] = (t > j ? t - j : j - t) <= window ? p[j] * double{kScale} : -1e300;
+      most = std::max(most, p[j]);
     }
     for (double& v : p) sum += v = std::exp(v - most);
     for (size_t i = 0; i < row.head_dim; ++i) {
@@ -71,6 +72,25 @@ TEST(Attention, EqualsDoubleArithmetic) {
       Row row(tokens, head_dim, 1);
       row.Run();
       ExpectDoubleArithmetic(row);
+    }
+  }
+}
+
+// Windows narrower and wider than the vectors, and rows that they cross or contain.
+TEST(Attention, OfAWindow) {
+  for (const size_t window : {1, 2, 5, 16, 17, 31, 64}) {
+    for (const size_t tokens : {1, 2, 3, 16, 33, 40, 64, 130, 257}) {
+      SCOPED_TRACE(testing::Message() << tokens << " tokens, window " << window);
+      Row row(tokens, 20, 1), whole(tokens, 20, 1);
+      row.Run(tokens, window);
+      ExpectDoubleArithmetic(row, window);
+      whole.Run();
+      if (window + 1 >= tokens) {
+        EXPECT_EQ(row.out, whole.out);
+      }
+      Row first(tokens, 20, 1);
+      first.Run(1, window);
+      for (size_t i = 0; i < 20; ++i) ASSERT_EQ(first.out[20 + i], row.out[20 + i]);
     }
   }
 }

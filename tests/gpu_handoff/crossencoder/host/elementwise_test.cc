@@ -43,12 +43,29 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
       }
       for (const double v : sum) variance += (v - mean) * (v - mean) / static_cast<double>(size);
       out = a;  // may be the first of what is added
-      k.add_norm(out.data(), b.data(), third, g.data(), b.data(), 1e-3f, size, out.data());
+      k.norm(out.data(), b.data(), third, g.data(), b.data(), 1e-3f, size, nullptr, out.data());
       for (size_t i = 0; i < size; ++i) {
         EXPECT_NEAR(out[i], (sum[i] - mean) / std::sqrt(variance + 1e-3) * g[i] + b[i], 2e-5);
       }
+      // The sum kept in place, and no beta.
+      std::vector<float> kept = a;
+      k.norm(kept.data(), b.data(), third, g.data(), nullptr, 1e-3f, size, kept.data(), out.data());
+      for (size_t i = 0; i < size; ++i) {
+        EXPECT_NEAR(kept[i], sum[i], 2e-6) << i;
+        EXPECT_NEAR(out[i], (sum[i] - mean) / std::sqrt(variance + 1e-3) * g[i], 2e-5);
+      }
     }
 
+    out = a;
+    k.multiply(b.data(), size, out.data());
+    for (size_t i = 0; i < size; ++i) EXPECT_EQ(out[i], a[i] * b[i]);
+    const size_t half = size / 2;
+    out = a;
+    k.rotate(b.data(), g.data(), half, out.data());
+    for (size_t i = 0; i < half; ++i) {
+      EXPECT_NEAR(out[i], double{a[i]} * b[i] - double{a[half + i]} * g[i], 2e-6);
+      EXPECT_NEAR(out[half + i], double{a[half + i]} * b[i] + double{a[i]} * g[i], 2e-6);
+    }
     out = a;
     k.gelu(out.data(), size);
     for (size_t i = 0; i < size; ++i)

@@ -54,8 +54,9 @@ TEST(Emulation, OrderOfThreadsDoesNotMatter) {
   emulation::SetOrder(emulation::Order::kForward);
 }
 
-// Planted faults: each barrier of the kernels in turn is left out, with one width of warps or the other but in the long
-// suite. The shadow of shared memory finds every one of them, so none is there for nothing.
+// Planted faults: each barrier of the kernels in turn is left out, with one width of warps or the
+// other but in the long suite. The shadow of shared memory finds every one of them, so none is
+// there for nothing.
 TEST(Emulation, EveryMissingBarrierIsFound) {
   for (const uint32_t lanes : kLanes) {
     const rankfeed_gpu_backend backend = EmulatedBackend(lanes);
@@ -132,7 +133,8 @@ TEST(Emulation, AccessesStayWithinTheirBudgets) {
   }
 }
 
-// Each model in float32 and in one of the half types, under a sanitizer in one type, by turns; in the long suite in all.
+// Each model in float32 and in one of the half types, under a sanitizer in one type, by turns; in
+// the long suite in all.
 void CheckForward(const std::vector<GoldenModel>& models) {
   const rankfeed_gpu_backend backend = EmulatedBackend(64);
   // Bounds on scores up to 3: float32 as on the host; half types lose about a step per layer.
@@ -143,8 +145,9 @@ void CheckForward(const std::vector<GoldenModel>& models) {
     SCOPED_TRACE(golden.name);
     ++turn;
     for (const auto& [dtype, bound] : types) {
-      const bool its_turn = kSanitized ? dtype == types[turn % 3].first
-                                       : dtype == RANKFEED_DTYPE_F32 || dtype == types[1 + turn % 2].first;
+      const bool its_turn = kSanitized
+                                ? dtype == types[turn % 3].first
+                                : dtype == RANKFEED_DTYPE_F32 || dtype == types[1 + turn % 2].first;
       if (!its_turn && !SweepsAll()) continue;
       rankfeed_crossencoder_options options{};
       options.backend = &backend;
@@ -177,6 +180,26 @@ TEST(Emulation, ForwardEqualsPyTorch) {
 TEST(Emulation, ForwardOfEveryKindEqualsNumPy) {
   if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
   CheckForward(LoadGolden(MadeFolder()));
+}
+
+// Families that the device's kernels do not compute are refused when they are opened.
+TEST(Emulation, RefusesModelsWithoutKernels) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  const rankfeed_gpu_backend backend = EmulatedBackend(32);
+  for (const GoldenModel& golden : LoadGolden(MadeFolder(), "families.json")) {
+    SCOPED_TRACE(golden.name);
+    rankfeed_crossencoder_options options{};
+    options.struct_size = sizeof options;
+    options.backend = &backend;
+    rankfeed_crossencoder_error error{};
+    error.struct_size = sizeof error;
+    rankfeed_crossencoder* model = nullptr;
+    EXPECT_EQ(rankfeed_crossencoder_open(golden.path.c_str(), &options, &model, &error),
+              RANKFEED_E_UNSUPPORTED);
+    EXPECT_NE(std::string(error.message).find("has no kernels for \"model_type\""),
+              std::string::npos)
+        << error.message;
+  }
 }
 
 // What Run says of a kernel of four threads and four words.

@@ -32,7 +32,7 @@ class KernelChecks {
     EXPECT_EQ(backend_->device_open(backend_->self, 0, &ctx_), 0);
     EXPECT_EQ(backend_->stream_create(ctx_, &stream_), 0);
     EXPECT_EQ(ops_->open(ctx_), 0);
-    scratch_bytes_ = ops_->scratch_bytes(ctx_, 8192);
+    scratch_bytes_ = ops_->scratch_bytes(ctx_, 8192, 0);
     if (scratch_bytes_ != 0) scratch_ = Alloc(scratch_bytes_);
     host_scratch_.resize(64 * 8192);
   }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -121,7 +123,8 @@ TEST(WeightsOfKinds, SayWhatIsWrong) {
       {"distilbert", "\"dim\"", "\"hidden_size\"", "\"dim\" is missing"},
       {"distilbert", "\"n_heads\": 4", "\"n_heads\": 5",
        "\"n_heads\" is 5, which does not divide dim"},
-      {"distilbert", "\"activation\": \"gelu\"", "\"activation\": \"gelu_10\"", "\"activation\" is"},
+      {"distilbert", "\"activation\": \"gelu\"", "\"activation\": \"gelu_10\"",
+       "\"activation\" is"},
       {"distilbert", "\"n_layers\": 2", "\"n_layers\": 3", "distilbert.transformer.layer.2."},
       {"electra", "\"embedding_size\": 16", "\"embedding_size\": 32", "word_embeddings"},
       {"electra", "\"embedding_size\": 16", "\"embedding_size\": 0", "\"embedding_size\" is 0"},
@@ -136,6 +139,79 @@ TEST(WeightsOfKinds, SayWhatIsWrong) {
     EXPECT_EQ(Refusal(config, weights), "");
     const std::string why = Refusal(Replaced(config, c.from, c.to), weights);
     EXPECT_NE(why.find(c.words), std::string::npos) << c.to << ": '" << why << "'";
+  }
+}
+
+// A model that is nearly one of these is refused by the key or tensor in which it differs.
+TEST(WeightsOfFamilies, SayWhatIsWrong) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  const struct {
+    const char *model, *from, *to, *words;
+  } cases[] = {
+      {"modernbert", "\"hidden_activation\": \"gelu\"", "\"hidden_activation\": \"mish\"",
+       "\"hidden_activation\" is \"mish\""},
+      {"modernbert", "\"classifier_pooling\": \"cls\"", "\"classifier_pooling\": \"max\"",
+       "classifier_pooling"},
+      {"modernbert", "\"vocab_size\"", "\"rope_scaling\": {\"type\": \"yarn\"}, \"vocab_size\"",
+       "rope_scaling"},
+      {"modernbert", "\"vocab_size\"", "\"layer_types\": [\"full_attention\"], \"vocab_size\"",
+       "layer_types"},
+      {"modernbert", "\"vocab_size\"", "\"norm_bias\": true, \"vocab_size\"", "norm.bias"},
+      {"modernbert", "\"num_attention_heads\": 4", "\"num_attention_heads\": 32", "no halves"},
+      {"modernbert", "ForSequenceClassification", "ForMaskedLM", "ForMaskedLM"},
+      {"modernbert_mean", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\"",
+       "rope_parameters.full_attention.rope_type"},
+      {"gte_new", "\"layer_norm_type\": \"layer_norm\"", "\"layer_norm_type\": \"rms_norm\"",
+       "layer_norm_type"},
+      {"gte_new", "\"logn_attention_scale\": false", "\"logn_attention_scale\": true",
+       "logn_attention_scale"},
+      {"gte_new", "\"position_embedding_type\": \"rope\"",
+       "\"position_embedding_type\": \"absolute\"", "position_embedding_type"},
+      {"gte_new", "\"type\": \"ntk\"", "\"type\": \"linear\"", "rope_scaling.type"},
+      {"gte_new", "\"vocab_size\"", "\"num_experts\": 8, \"vocab_size\"", "num_experts"},
+      {"deberta", "\"vocab_size\"", "\"conv_kernel_size\": 3, \"vocab_size\"", "conv_kernel_size"},
+      {"deberta", "\"vocab_size\"", "\"embedding_size\": 16, \"vocab_size\"", "embedding_size"},
+      {"deberta", "\"vocab_size\"", "\"attention_head_size\": 16, \"vocab_size\"",
+       "attention_head_size"},
+      {"deberta", "\"norm_rel_ebd\": \"layer_norm\"", "\"norm_rel_ebd\": \"rms\"", "norm_rel_ebd"},
+      {"deberta", "\"share_att_key\": true", "\"share_att_key\": false",
+       "pos_key_proj.weight\" is missing"},
+      {"deberta", "\"position_buckets\": 8", "\"position_buckets\": 16", "rel_embeddings"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.model);
+    const std::string folder = MadeFolder() + c.model;
+    const std::string config = Slurp(folder + "/config.json"),
+                      weights = Slurp(folder + "/model.safetensors");
+    EXPECT_EQ(Refusal(config, weights), "");
+    const std::string why = Refusal(Replaced(config, c.from, c.to), weights);
+    EXPECT_NE(why.find(c.words), std::string::npos) << c.to << ": '" << why << "'";
+  }
+}
+
+// The first distance of each bucket from 129 to 256, as transformers' make_log_bucket_position(d, 256, 512)
+// gives them in PyTorch's float32; nearer ones are their own.
+TEST(ConfigOfFamilies, BucketsOfAllDistances) {
+  constexpr int kFirst[] = {
+      129, 130, 131, 133, 134, 136, 137, 139, 140, 142, 143, 145, 146, 148, 150, 151, 153, 155,
+      156, 158, 160, 161, 163, 165, 167, 169, 170, 172, 174, 176, 178, 180, 182, 184, 186, 188,
+      190, 192, 194, 196, 198, 201, 203, 205, 207, 210, 212, 214, 216, 219, 221, 224, 226, 229,
+      231, 234, 236, 239, 241, 244, 247, 249, 252, 255, 258, 260, 263, 266, 269, 272, 275, 278,
+      281, 284, 287, 290, 294, 297, 300, 303, 307, 310, 313, 317, 320, 324, 327, 331, 335, 338,
+      342, 346, 349, 353, 357, 361, 365, 369, 373, 377, 381, 385, 390, 394, 398, 403, 407, 411,
+      416, 420, 425, 430, 434, 439, 444, 449, 454, 459, 464, 469, 474, 479, 484, 490, 495, 500,
+      506, 512};
+  const ModelConfig config = ReadConfig(
+      R"({"model_type": "deberta-v2", "vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1,
+          "num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 1024,
+          "relative_attention": true, "position_buckets": 256, "max_relative_positions": 512})",
+      "c");
+  ASSERT_EQ(config.relative.buckets.size(), 2047u);
+  for (int d = -1023; d <= 1023; ++d) {
+    const int far = std::abs(d);
+    const int most = 128 + static_cast<int>(std::upper_bound(std::begin(kFirst), std::end(kFirst), far) - kFirst);
+    const int bucket = (d < 0 ? -1 : 1) * std::min(far, most);
+    EXPECT_EQ(config.relative.buckets[static_cast<size_t>(d + 1023)], std::clamp(bucket + 256, 0, 511)) << d;
   }
 }
 
@@ -165,7 +241,8 @@ TEST_F(WeightsTest, OneClassNamesTheKindWhereModelTypeIsAbsent) {
   const std::string silent = Replaced(config_, "\"model_type\"", "\"type_of_model\"");
   EXPECT_EQ(Refusal(silent, weights_), "");
   const std::string name = "\"XLMRobertaForSequenceClassification\"";
-  for (const std::string& other : {name + ", " + name, std::string("\"XLMRobertaModel\""), std::string()}) {
+  for (const std::string& other :
+       {name + ", " + name, std::string("\"XLMRobertaModel\""), std::string()}) {
     EXPECT_NE(Refusal(Replaced(silent, name, other), weights_).find("\"model_type\" is \"\""),
               std::string::npos)
         << other;
@@ -175,13 +252,17 @@ TEST_F(WeightsTest, OneClassNamesTheKindWhereModelTypeIsAbsent) {
 // A prefix that the kind's own names do not have is one only where every tensor has it.
 TEST(WeightsOfKinds, PrefixesOfWrappersAreCutAndNoted) {
   if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
-  for (const auto& [model, prefix] : {std::pair{"bert_wrapped", "_orig_mod."}, {"roberta_fast", "module."}, {"distilbert_wrapped", "model."}}) {
+  for (const auto& [model, prefix] : {std::pair{"bert_wrapped", "_orig_mod."},
+                                      {"roberta_fast", "module."},
+                                      {"distilbert_wrapped", "model."}}) {
     EXPECT_EQ(std::string(OpenModel(MadeFolder() + model).info().note),
               "names of tensors without their \"" + std::string(prefix) + "\"");
   }
   const std::string config = Slurp(MadeFolder() + "roberta_fast/config.json"),
                     weights = Slurp(MadeFolder() + "roberta_fast/model.safetensors");
-  EXPECT_NE(Refusal(config, Replaced(weights, "module.classifier.dense.bias", "modul_.classifier.dense.bias")).find("is missing"),
+  EXPECT_NE(Refusal(config, Replaced(weights, "module.classifier.dense.bias",
+                                     "modul_.classifier.dense.bias"))
+                .find("is missing"),
             std::string::npos);
 }
 
@@ -210,10 +291,10 @@ TEST_F(WeightsTest, BlockHoldsTheTensorsInEveryType) {
     std::vector<char> block(weights.offsets().bytes);
     weights.Write(block.data());
     const LayerOffsets& layer = weights.offsets().layers[1];
-    EXPECT_EQ(layer.qkv_w % 256, 0u);
+    EXPECT_EQ(layer.qkv.w % 256, 0u);
     const size_t size = dtype == RANKFEED_DTYPE_F32 ? 4 : 2;
     for (size_t i = 0; i < key.size(); ++i) {  // keys follow the 32 * 32 queries
-      const char* at = block.data() + layer.qkv_w + (1024 + i) * size;
+      const char* at = block.data() + layer.qkv.w + (1024 + i) * size;
       float value;
       uint16_t bits;
       std::memcpy(&value, at, dtype == RANKFEED_DTYPE_F32 ? 4 : 0);
@@ -225,7 +306,7 @@ TEST_F(WeightsTest, BlockHoldsTheTensorsInEveryType) {
                                                        : 1.0f / 256;
       ASSERT_NEAR(value, key[i], std::abs(key[i]) * step + 1e-7f * (size == 2)) << i;
     }
-    EXPECT_EQ(0, std::memcmp(block.data() + layer.norm2_g, gamma.data(), gamma.size() * 4))
+    EXPECT_EQ(0, std::memcmp(block.data() + layer.norm2.w, gamma.data(), gamma.size() * 4))
         << "float32 always";
   }
 }
