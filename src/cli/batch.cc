@@ -123,6 +123,24 @@ rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* p
   return o;
 }
 
+// The options that have no room for a row of up to `tokens`, each with a value that is enough; empty where all have.
+std::string EnoughFor(const rankfeed_rerank_options& o, uint64_t tokens) {
+  std::string out;
+  const auto add = [&out](const char* option, uint64_t limit, uint64_t need) {
+    if (limit != 0 && limit < need) out += fmt::format("{}{} {}", out.empty() ? "" : " ", option, need);
+  };
+  add("--max-length", o.max_length, tokens);
+  add("--pad-to-length", o.pad_to_length, tokens);
+  const uint64_t multiple = std::max(o.pad_to_multiple_of, 1u);
+  const uint64_t length = (std::max<uint64_t>(o.pad_to_length, tokens) + multiple - 1) / multiple * multiple;
+  const bool area = o.budget == RANKFEED_BUDGET_OF_LAYOUT ? o.layout == RANKFEED_PADDED : o.budget == RANKFEED_BUDGET_PADDED_AREA;
+  add("--max-tokens", o.max_tokens_per_batch, area ? length : tokens);
+  size_t bytes = 0;
+  if (length <= UINT32_MAX && rankfeed_batch_arena_size(&o, 1, static_cast<uint32_t>(length), tokens, &bytes) == RANKFEED_OK)
+    add("--slot-bytes", o.max_arena_bytes, bytes);
+  return out;
+}
+
 // Reranker, its encoders and their memory, grown until the request fits.
 class Reranker {
  public:
@@ -169,9 +187,11 @@ class Reranker {
   void Init() {
     const char* field = nullptr;
     if (const char* rule = rankfeed_rerank_options_problem(model_, &options_, &field)) {
-      std::string option = field;  // named after it
+      std::string option = field, why = rule;  // named after it
       std::replace(option.begin(), option.end(), '_', '-');
-      throw Failure(fmt::format("--{}: {}", option, rule));
+      constexpr std::string_view kMember = "max_length";  // the only one that a rule about another speaks of
+      if (const size_t place = why.find(kMember); place != why.npos) why.replace(place, kMember.size(), "--max-length");
+      throw Failure(fmt::format("--{}: {}", option, why));
     }
     rankfeed_mem_req need;
     CheckStatus(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
@@ -216,8 +236,8 @@ nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
 class Output {
  public:
   // beside: bytes that may be tokenized together with a document.
-  Output(const BatchCommand& c, const Documents& documents, size_t beside)
-      : c_(c), documents_(documents), beside_(beside) {
+  Output(const BatchCommand& c, const rankfeed_rerank_options& options, const Documents& documents, size_t beside)
+      : c_(c), options_(options), documents_(documents), beside_(beside) {
     if (!c.npz.empty() && !c.npz.ends_with(".npy")) npz_.emplace(c.npz);
   }
 
@@ -275,6 +295,10 @@ class Output {
                    receipt::StretchError(model, documents_.texts[i].size() + beside_, c_.max_stretch_bytes));
         continue;
       }
+      if (const std::string enough = Enough(model, status[i], i); !enough.empty()) {
+        fmt::print(stderr, "rankfeed: document {}: its row is longer than the options allow; {} is enough\n", documents_.names[i], enough);
+        continue;
+      }
       fmt::print(stderr, "rankfeed: document {}: {}{} ({})\n", documents_.names[i],
                  rankfeed_status_message(status[i]),
                  status[i] == RANKFEED_E_SPECIAL_IN_TEXT ? Place(model, documents_.texts[i]) : "",
@@ -286,6 +310,16 @@ class Output {
   }
 
  private:
+  // The options that would let a document have its row, whose status is this one; empty where none would.
+  std::string Enough(const rankfeed_model* model, rankfeed_status status, size_t document) const {
+    const bool cut = status == RANKFEED_E_TOO_LONG && options_.truncation != RANKFEED_TRUNCATE_NONE;
+    if (status != RANKFEED_E_TOO_LONG && status != RANKFEED_E_TRUNCATION) return {};
+    const size_t beside = beside_ + c_.query.size() + c_.prefix.value_or("").size() + c_.middle.value_or("").size() +
+                          c_.suffix.value_or("").size();
+    const uint64_t most = uint64_t{rankfeed_token_bound(model, beside)} + documents_.sources[document].id_count +
+                          rankfeed_token_bound(model, documents_.texts[document].size()) + Info(model).specials_pair;
+    return EnoughFor(options_, cut && options_.max_length != 0 ? std::min<uint64_t>(most, options_.max_length) : most);
+  }
   void Summary(size_t documents, size_t failed, const Handoff& ring) const {
     const rankfeed_handoff_stats stats = ring.stats();
     const rankfeed_handoff_info info = ring.info();
@@ -337,6 +371,7 @@ class Output {
   }
 
   const BatchCommand& c_;
+  const rankfeed_rerank_options& options_;
   const Documents& documents_;
   const size_t beside_;
   std::optional<NpzFile> npz_;
@@ -419,7 +454,7 @@ void RunBatch(BatchCommand c) {
   ring_options.slots = std::max(1u, c.slots);
   Handoff ring = Take(Handoff::Open(ring_options));
   const HandoffStream stream = Take(ring.MakeStream());
-  Output output(c, documents, beside);
+  Output output(c, options, documents, beside);
 
   std::vector<rankfeed_status> status(documents.texts.size());
   rankfeed_request request{};

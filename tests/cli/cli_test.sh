@@ -92,6 +92,17 @@ for command in "encode --vocab spaces.json spaces.txt" "corpus build --vocab spa
   "$rankfeed" $command --max-stretch-bytes "${enough:-1}" >/dev/null 2>err.txt || fail "$command with the limit that is enough: $(cat err.txt)"
   grep -q max_stretch_bytes err.txt && fail "$command names a member of the library: $(cat err.txt)"
 done
+# So is what batch names for a row that has no room, whichever options leave none.
+printf 'a panda\nthe bear eats bamboo\n' >rows.txt
+for options in "--max-tokens 1" "--slot-bytes 10" "--max-tokens 3 --slot-bytes 300 --layout packed" "--truncation none --max-length 5" \
+  "--truncation only_first --max-length 6" "--pad-to-length 2 --pad-to-multiple-of 8" "--max-tokens 2 --template single"; do
+  "$rankfeed" batch --vocab v.rfimg --query "what is it" --docs rows.txt $options >/dev/null 2>err.txt && fail "batch $options: succeeded"
+  grep -Eq 'max_(length|tokens)' err.txt && fail "batch $options names a member of the library: $(cat err.txt)"
+  while read -r option value; do  # of the longer document last
+    options=$(sed "s/$option [0-9]*/$option $value/" <<<"$options")
+  done < <(sed -n "s/.*its row is longer than the options allow; \(.*\) is enough$/\1/p" err.txt | grep -o -e '--[a-z-]* [0-9]*')
+  "$rankfeed" batch --vocab v.rfimg --query "what is it" --docs rows.txt $options >/dev/null 2>err.txt || fail "batch $options: $(cat err.txt)"
+done
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
 { printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf 'e'; printf '\xcc\x81%.0s' {1..1000}; echo; } >roads.txt
@@ -331,7 +342,7 @@ refused "truncated image" "truncated|structure|image" "$rankfeed" encode --vocab
 batch=("$rankfeed" batch --vocab v.rfimg --docs docs.jsonl --query "What is a giant panda?")
 refused "stride too large" "stride 32 .* below 28" "${batch[@]}" --truncation only_second --overflow short --max-length 32 --stride 32
 refused "windows that cut the query" "truncation: windows need only_second" "${batch[@]}" --overflow short
-refused "windows without a limit" "overflow: windows need a max_length" "${batch[@]}" --truncation only_second --overflow aligned --max-length 0
+refused "windows without a limit" "overflow: windows need a --max-length" "${batch[@]}" --truncation only_second --overflow aligned --max-length 0
 refused "pads of packed rows" "pad-to-length: packed rows have no padding" "${batch[@]}" --layout packed --pad-to-length 9
 refused "the second of one text" "truncation: rows of the single template have no second text" "${batch[@]}" --template single --truncation only_second
 refused "max_length below the specials" "max-length 3 .* 4 special tokens" "${batch[@]}" --max-length 3
@@ -376,7 +387,7 @@ refused "folder without a vocabulary" "empty has no tokenizer.json" "$rankfeed" 
 cases=$((cases + 1))
 "${batch[@]}" --truncation only_second --max-length 8 >out.txt 2>err.txt && fail "documents failed, and batch succeeded"
 grep -qE "rankfeed: [0-9]+ of [0-9]+ documents failed" err.txt || fail "documents failed: stderr is '$(cat err.txt)'"
-grep -q "RANKFEED_E_TRUNCATION" err.txt || fail "query too long: stderr is '$(cat err.txt)'"
+grep -qE "its row is longer than the options allow; --max-length [0-9]+ is enough" err.txt || fail "query too long: stderr is '$(cat err.txt)'"
 cases=$((cases + 1))
 "$rankfeed" encode --vocab v.rfimg texts.txt >/dev/full 2>err.txt && fail "full disk: succeeded"
 grep -q "standard output" err.txt || fail "full disk: stderr is '$(cat err.txt)'"
