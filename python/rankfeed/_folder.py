@@ -219,7 +219,7 @@ def _check_tokens(folder: str, config: Dict[str, Any], specials: Dict[str, Any],
         entry = wanted.pop(token.get("content"), {})
         if any(name in entry and name in token and entry[name] != token[name] for name in _FLAGS):
             warnings.warn(f"the token {token['content']} has other settings in the tokenizer_config.json of {folder} than in its "
-                          f"tokenizer.json, which is what is followed. {advice}", stacklevel=4)
+                          f"tokenizer.json; the former are followed. {advice}", stacklevel=4)
     if not wanted:
         return
     vocab = (data.get("model") or {}).get("vocab") or []
@@ -227,8 +227,8 @@ def _check_tokens(folder: str, config: Dict[str, Any], specials: Dict[str, Any],
     for text in sorted(wanted):
         if text not in pieces:
             raise ValueError(f"{folder} has the token {text} beside its tokenizer.json, which lacks it; transformers would add it. {advice}")
-        warnings.warn(f"{folder} names the token {text} beside its tokenizer.json, where it is an ordinary piece; transformers would "
-                      f"look for it in texts. {advice}", stacklevel=4)
+        warnings.warn(f"{folder} names the token {text} beside its tokenizer.json, where it is an ordinary piece; transformers looks "
+                      f"for it in texts, and so does this tokenizer. {advice}", stacklevel=4)
 
 
 def _note_rebuilt(file: str, config: Dict[str, Any]) -> None:

@@ -192,7 +192,7 @@ ImageBytes Compile(std::string_view source, const std::string& name,
   ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name, changes)
                                                         : ReadSentencePiece(source, name, parity);
   ApplyPreset(preset, &spec);
-  const ConfigHash hash = HashConfig(source, parity, preset + changes.Name());
+  const ConfigHash hash = HashConfig(source, parity, preset + spec.changes);
   if (!AnyNormalized(spec)) return WriteImage(std::move(spec), hash, {});
   // Tokens that are looked for in normalized text are normalized themselves, by the normalizer the
   // encoder will run: that of a first image.

@@ -81,6 +81,7 @@ struct ModelSpec {
   std::string denorm_charsmap;  // SentencePiece denormalizer_spec, empty if none
   std::vector<StepSpec> normalizer, pre_tokenizer, decoder;
   std::vector<AddedTokenSpec> added_tokens;
+  std::string changes;  // names what files beside a tokenizer.json change in it; empty: nothing
   std::vector<std::string> user_defined;  // SentencePiece: bypass normalization (PrefixMatcher)
   std::vector<TemplateItemSpec> template_single, template_pair;
   uint32_t default_max_length = 0, default_truncation = 0, default_stride = 0, default_padding = 0,

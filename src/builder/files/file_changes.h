@@ -2,27 +2,26 @@
 // builder/files/file_changes.h: what the files beside a tokenizer.json change in it.
 #pragma once
 
-#include <optional>
-#include <set>
 #include <string>
-#include <string_view>
+#include <vector>
+
+#include "builder/base/model_spec.h"
 
 namespace rankfeed::builder {
 
 struct FileChanges {
   bool lower_case = false;  // Lowercase in front of a normalizer that has none
-  std::optional<std::set<std::string, std::less<>>> kept;  // the added tokens that stay; unset: all of them
+  // Added tokens that the files beside name, without ids, in the order in which they are added: the first so many have their
+  // settings from there, the others are only added where the file lacks them.
+  std::vector<AddedTokenSpec> added_tokens;
+  size_t listed = 0;
+  // kToo: the file's are there too. kInstead: those alone. kMustBeListed: those alone, and some of the class, which is not
+  // known here, so that a token of the file that is not among them is refused.
+  enum class Added { kToo, kInstead, kMustBeListed } added = Added::kToo;
   std::string pad_token;  // of a file that names none, where it is an added token or a piece
   std::string cls_token, sep_token;  // the first and the last token of a pair, of a file that has any; empty: any
+  std::string unk_token;             // of the model; empty: any
   std::string class_name;            // whose these tokens are, for a message
-
-  // Names what gives texts other ids than the file; empty where nothing does.
-  std::string Name() const {
-    std::string name = lower_case ? "\nlower case" : "";
-    if (kept) name += "\nkept";
-    for (const std::string& token : kept.value_or(std::set<std::string, std::less<>>())) name += "\n" + token;
-    return name;
-  }
 };
 
 }  // namespace rankfeed::builder

@@ -25,6 +25,9 @@ using image::TemplateKind;
 
 constexpr uint32_t kMaxPieces = trie::kNoValue - 1;
 
+constexpr const char* kAdvice = "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) writes a tokenizer.json as transformers has it; "
+                                "the file by itself goes without";
+
 class Reader {
  public:
   Reader(std::string_view bytes, const std::string& name, const FileChanges& changes)
@@ -55,6 +58,7 @@ class Reader {
       Unigram(model);
     }
     if (changes_.lower_case) AppendLowercase(root.Find("normalizer"), &spec_.normalizer);
+    if (!spec_.normalizer.empty()) spec_.changes = "\nlower case";
     ReadNormalizer(root.Find("normalizer"), &spec_.normalizer, &spec_.charsmap);
     ReadPreTokenizer(root.Find("pre_tokenizer"), &spec_.pre_tokenizer);
     if (spec_.bpe()) {
@@ -63,7 +67,8 @@ class Reader {
       pre_tokenizer->Fail(RANKFEED_E_UNSUPPORTED, "has ByteLevel, which is supported with BPE alone");
     }
     ReadDecoder(root.Find("decoder"), &spec_.decoder);
-    if (const auto added = root.Find("added_tokens")) AddedTokens(*added);
+    const auto added = root.Find("added_tokens");
+    NumberAddedTokens(WithThoseBeside(added ? ReadAddedTokens(*added) : std::vector<AddedTokenSpec>()));
     PostProcessor(root.Find("post_processor"));
     if (const auto truncation = root.Find("truncation")) Truncation(*truncation);
     if (const auto padding = root.Find("padding")) Padding(*padding);
@@ -268,12 +273,9 @@ class Reader {
     return piece;
   }
 
-  // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
-  // next number from the count of pieces on; the id written in the file is ignored.
-  void AddedTokens(const Json& list) {
+  std::vector<AddedTokenSpec> ReadAddedTokens(const Json& list) const {
+    std::vector<AddedTokenSpec> out;
     std::unordered_map<std::string, uint32_t> flags_of;
-    std::unordered_map<uint32_t, size_t> by_id;  // places in the list
-    uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
     list.Each([&](const Json& item) {
       AddedTokenSpec token;
       item.At("id").U32();
@@ -287,11 +289,52 @@ class Reader {
       flag("normalized", image::kNormalized);
       flag("special", image::kSpecial);
       if (token.content.empty()) return;  // ignored there too
-      if (changes_.kept && !changes_.kept->contains(token.content)) return;
       if (const auto [it, inserted] = flags_of.emplace(token.content, token.flags); !inserted) {
         if (it->second == token.flags) return;
         item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
       }
+      out.push_back(std::move(token));
+    });
+    return out;
+  }
+
+  // The added tokens of the file, changed by the files beside it.
+  std::vector<AddedTokenSpec> WithThoseBeside(std::vector<AddedTokenSpec> own) {
+    using Added = FileChanges::Added;
+    std::unordered_map<std::string_view, size_t> beside, places;
+    for (size_t i = 0; i < changes_.added_tokens.size(); ++i) beside.emplace(changes_.added_tokens[i].content, i);
+    std::vector<AddedTokenSpec> all;
+    for (const AddedTokenSpec& token : own) {
+      const auto found = beside.find(token.content);
+      if (found == beside.end() && changes_.added == Added::kMustBeListed) RefuseUnlisted(token.content);
+      if (changes_.added == Added::kInstead) continue;
+      all.push_back(token);
+      places.emplace(token.content, all.size() - 1);
+      if (found != beside.end() && found->second < changes_.listed) all.back().flags = changes_.added_tokens[found->second].flags;
+    }
+    for (const AddedTokenSpec& token : changes_.added_tokens) {
+      if (places.emplace(token.content, all.size()).second) all.push_back(token);
+    }
+    const auto is_same = [](const AddedTokenSpec& a, const AddedTokenSpec& b) { return a.content == b.content && a.flags == b.flags; };
+    if (!std::equal(own.begin(), own.end(), all.begin(), all.end(), is_same)) {
+      spec_.changes += "\nadded tokens";
+      for (const AddedTokenSpec& token : all) spec_.changes += "\n" + std::to_string(token.flags) + " " + token.content;
+    }
+    return all;
+  }
+
+  [[noreturn]] void RefuseUnlisted(const std::string& token) const {
+    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                     source_.name + ": has the added token " + token + ", which the tokenizer_config.json beside it does not list, so that " +
+                         changes_.class_name + " of transformers may take it for text. " + kAdvice);
+  }
+
+  // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
+  // next number from the count of pieces on; the id written in the file is ignored.
+  void NumberAddedTokens(std::vector<AddedTokenSpec> tokens) {
+    std::unordered_map<uint32_t, size_t> by_id;  // places in the list
+    uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
+    for (AddedTokenSpec& token : tokens) {
       const auto known = piece_ids_.find(token.content);
       token.id = known != piece_ids_.end() ? known->second : next++;
       // A later token takes the id of an earlier one, which is not looked for any more: where ids
@@ -299,7 +342,7 @@ class Reader {
       const auto [place, is_new] = by_id.emplace(token.id, spec_.added_tokens.size());
       if (is_new) spec_.added_tokens.emplace_back();
       spec_.added_tokens[place->second] = std::move(token);
-    });
+    }
     spec_.id_count = std::max(spec_.id_count, next);
   }
 
@@ -312,8 +355,13 @@ class Reader {
     return known == piece_ids_.end() ? image::kNoId : known->second;
   }
 
-  // A class that rebuilds the file puts its own tokens around rows.
+  // A class that rebuilds the file puts its own tokens around rows and in the place of unknown words.
   void CheckEnds() const {
+    if (!changes_.unk_token.empty() && spec_.wordpiece() && changes_.unk_token != spec_.unk_piece) {
+      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                       source_.name + ": the files beside it name " + changes_.unk_token + " as unk_token, which " + changes_.class_name +
+                           " of transformers gives for unknown words, where the model has " + spec_.unk_piece + ". " + kAdvice);
+    }
     const auto& pair = spec_.template_pair;
     if (pair.empty() || pair.front().kind != TemplateKind::kSpecial || pair.back().kind != TemplateKind::kSpecial) return;
     for (const auto& [name, token, id] : {std::tuple("cls_token", &changes_.cls_token, pair.front().id),
@@ -322,9 +370,7 @@ class Reader {
       if (own == id || own == image::kNoId) continue;  // a token that is not there is refused where it is named
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
                        source_.name + ": the files beside it name " + *token + " as " + name + ", and " + changes_.class_name +
-                           " of transformers puts it around rows, where the post_processor has the id " + std::to_string(id) +
-                           ". AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) writes a tokenizer.json as transformers "
-                           "has it; the file by itself goes without");
+                           " of transformers puts it around rows, where the post_processor has the id " + std::to_string(id) + ". " + kAdvice);
     }
   }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "capi/folders/changes.h"
 
+#include <utility>
+
 #include "capi/folders/settings.h"
 #include "folder/model_settings.h"
 #include "folder/rebuilt.h"
+#include "image/format.h"
 #include "platform/files/file_calls.h"
 
 namespace rankfeed::folders {
@@ -17,6 +20,20 @@ std::string VocabularyFileOf(const std::string& folder) {
   throw builder::BuildError(RANKFEED_E_IO, 0, folder + ": is a folder, and has no tokenizer.json, vocab.txt or vocab.json");
 }
 
+namespace {
+
+uint32_t FlagsOf(const Token& token) {
+  uint32_t flags = 0;
+  for (const auto& [flag, is_set] : {std::pair(image::kSingleWord, token.single_word), std::pair(image::kLstrip, token.lstrip),
+                                     std::pair(image::kRstrip, token.rstrip), std::pair(image::kSpecial, token.special),
+                                     std::pair(image::kNormalized, token.normalized.value_or(!token.special))}) {
+    if (is_set) flags |= flag;
+  }
+  return flags;
+}
+
+}  // namespace
+
 builder::FileChanges ChangesOf(const std::string& file) {
   const std::string folder = file.substr(0, file.find_last_of("/\\") + 1);
   builder::FileChanges out;
@@ -25,25 +42,20 @@ builder::FileChanges ChangesOf(const std::string& file) {
   const FilesBeside beside = FilesBeside::Of(folder);
   const Document config(beside.tokenizer_config, folder + "tokenizer_config.json");
   out.class_name = folder::RebuildingClass(file);
-  const std::optional<Class> kind = ClassNamed(out.class_name);
-  if (!kind) {
-    const Document specials(config.root().Find("added_tokens_decoder") ? "" : beside.special_tokens_map, folder + "special_tokens_map.json");
-    for (const Document* const from : {&specials, &config}) {
-      const auto pad = from->root().Find("pad_token");
-      if (pad && out.pad_token.empty()) out.pad_token = ReadToken(*pad).content;
-    }
-    return out;
-  }
-  const Settings settings(file, beside, *kind);
+  const Class kind = ClassNamed(out.class_name).value_or(Class::kOther);
+  const Settings settings(file, beside, kind);
   const auto named = [&](const char* key) { return settings.Named(key) == nullptr ? std::string() : *settings.Named(key); };
   out.pad_token = named("pad_token");
-  if (*kind == Class::kBert || *kind == Class::kMpnet || *kind == Class::kRoberta) {
+  if (kind == Class::kBert || kind == Class::kMpnet || kind == Class::kRoberta) {
     out.cls_token = named("cls_token");
     out.sep_token = named("sep_token");
   }
-  if (!config.root().Find("added_tokens_decoder")) return out;
-  auto& kept = out.kept.emplace();
-  for (const Token& token : settings.tokens()) kept.insert(token.content);
+  if (kind == Class::kBert || kind == Class::kMpnet) out.unk_token = named("unk_token");
+  using Added = builder::FileChanges::Added;
+  const bool rebuilds = !out.class_name.empty() && config.root().Find("added_tokens_decoder");
+  out.added = !rebuilds ? Added::kToo : kind == Class::kOther ? Added::kMustBeListed : Added::kInstead;
+  out.listed = settings.listed();
+  for (const Token& token : settings.tokens()) out.added_tokens.push_back({token.content, 0, FlagsOf(token)});
   return out;
 }
 

@@ -100,6 +100,7 @@ class Settings::Reader {
       Add(std::move(token));
     }
     listed_ = settings_.tokens_.size();
+    if (config.Find("added_tokens_decoder")) settings_.listed_ = listed_;
     for (const char* key : kNames) AddNamed(key);
     for (const std::string& key : others_) AddNamed(key);
     for (const Token& token : extra_) Add(token);

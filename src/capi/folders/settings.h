@@ -30,7 +30,7 @@ struct Token {
 };
 
 // The class of transformers that reads the vocabulary; others are it by another name.
-enum class Class { kBert, kMpnet, kRoberta, kGpt2, kQwen2 };
+enum class Class { kBert, kMpnet, kRoberta, kGpt2, kQwen2, kOther };
 std::optional<Class> ClassNamed(std::string_view name);
 
 // A token as the configurations write it: its text, or an object with the text as "content".
@@ -42,7 +42,8 @@ class Settings {
   // name: of the vocabulary, with its folder. preset: bert, bert-cased, mpnet or empty. Throws
   // BuildError: PARSE for broken files; UNSUPPORTED for a class that reads no such vocabulary.
   Settings(const std::string& name, const FilesBeside& beside, std::string_view preset);
-  Settings(const std::string& name, const FilesBeside& beside, Class kind);  // of a class that is known
+  // kind: kOther for a class that reads no such vocabulary, whose own tokens are not known.
+  Settings(const std::string& name, const FilesBeside& beside, Class kind);
 
   // The content of a named token ("cls_token"); null where there is none.
   const std::string* Named(const std::string& key) const;
@@ -50,6 +51,7 @@ class Settings {
   bool Flag(const char* key, bool otherwise) const { return config_.root().BoolOr(key, otherwise); }
   std::optional<bool> MaybeFlag(const char* key) const;
   const std::vector<Token>& tokens() const { return tokens_; }  // in the order in which they are added
+  size_t listed() const { return listed_; }  // so many of them are those of added_tokens_decoder
 
  private:
   class Reader;  // of the tokens
@@ -59,6 +61,7 @@ class Settings {
   const Document config_, specials_, added_, model_;
   std::map<std::string, Token> named_;
   std::vector<Token> tokens_;
+  size_t listed_ = 0;
 
  public:
   const Class kind;

@@ -132,7 +132,7 @@ Error CheckTokens(const std::string& folder, const std::string& tokenizer_json, 
       if (found == wanted->end()) continue;
       if (!SameFlags(found->second, entry)) {
         *note = fmt::format("the token {} has other settings in the tokenizer_config.json of {} than in its "
-                            "tokenizer.json, which is what is followed. {}",
+                            "tokenizer.json; the folder has the former, the file by itself the latter. {}",
                             content, folder, kAdvice);
       }
       wanted->erase(found);
@@ -146,7 +146,7 @@ Error CheckTokens(const std::string& folder, const std::string& tokenizer_json, 
                                folder, token, kAdvice)};
     }
     *note = fmt::format("{} names the token {} beside its tokenizer.json, where it is an ordinary piece; "
-                        "transformers would look for it in texts. {}",
+                        "transformers, and the folder as --vocab, look for it in texts. {}",
                         folder, token, kAdvice);
   }
   return {};
