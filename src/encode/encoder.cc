@@ -34,10 +34,7 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
     engine.emplace<typename Arrays::Engine>(of, *fast::KernelsOf(isa), normalized_tokens, cuts, general, kind);
   });
   if (!has_fast_road()) return;
-  if (cuts.any()) {
-    general.parting = {fast::Cuts::PartBytes, &cuts, cuts.keeps_separator(),
-                       unigram::ScoreSumsOf(of) != unigram::ScoreSums::kFloat64Words};
-  }
+  general.cuts = &cuts;
   const bool trims = of.has(image::kTrimOffsets) && (of.unigram() || of.has(image::kTrimKeepsPrefix));
   fast_offsets = !trims && (of.segment.config->rules & image::kNoOffsets) == 0;
 }

@@ -8,10 +8,10 @@
 
 #include "base/layout.h"
 #include "encode/stream.h"
-#include "fast/cuts.h"
+#include "stretch/cuts.h"
 #include "fast/engine.h"
 #include "fast/kernels/kernels.h"
-#include "fast/normalized_tokens.h"
+#include "stretch/normalized_tokens.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 #include "reference/hf_encode.h"
@@ -83,8 +83,8 @@ struct rankfeed_encoder {
   rankfeed::encode::Scratch scratch;
   rankfeed::reference::Scratch& general = scratch.general;
   rankfeed::fast::Isa isa = rankfeed::fast::ChosenIsa();
-  rankfeed::fast::NormalizedTokens normalized_tokens;
-  rankfeed::fast::Cuts cuts;
+  rankfeed::NormalizedTokens normalized_tokens;
+  rankfeed::Cuts cuts;
   // None where the model does not allow the fast road.
   std::variant<std::monostate, rankfeed::fast::Engine<rankfeed::fast::Unigram>,
                rankfeed::fast::Engine<rankfeed::fast::WordPiece>, rankfeed::fast::Engine<rankfeed::fast::Bpe>>

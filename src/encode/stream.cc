@@ -33,12 +33,12 @@ rankfeed_status Stream::Begin(rankfeed_encoder& encoder, const rankfeed_encode_o
 rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, TokenSink& sink,
                              size_t* consumed, uint32_t* needed) {
   *consumed = 0;
-  const uint32_t enough = std::min(fast::Cuts::kPartBytes, capacity_);
+  const uint32_t enough = std::min(Cuts::kPartBytes, capacity_);
   for (;;) {
     // Beyond the size of a part a little at a time, until there is a place to cut.
     const uint32_t goal =
-        size_ < enough ? enough : std::min(capacity_, size_ + fast::Cuts::kPartBytes / 8);
-    if (cut_ == fast::Cuts::kNone) {
+        size_ < enough ? enough : std::min(capacity_, size_ + Cuts::kPartBytes / 8);
+    if (cut_ == Cuts::kNone) {
       const size_t count = std::min<size_t>(goal - size_, piece.size() - *consumed);
       if (count == 0 && *consumed != piece.size()) {
         window_ = nullptr;
@@ -50,10 +50,10 @@ rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, 
       if (size_ >= enough) {
         cut_ = encoder.cuts.FindLast({window_, size_}, looked_at_, size_);
         // The bytes that were looked at do not change, but for a character that is not whole yet.
-        looked_at_ = size_ - std::min(size_, fast::Cuts::kLookedAt);
+        looked_at_ = size_ - std::min(size_, Cuts::kLookedAt);
       }
     }
-    if (cut_ != fast::Cuts::kNone) {
+    if (cut_ != Cuts::kNone) {
       if (const rankfeed_status status = EncodePart(encoder, cut_, false, sink, needed)) {
         return status;
       }
@@ -104,7 +104,7 @@ void Stream::Drop(uint32_t bytes) {
   std::copy(window_ + bytes, window_ + size_, window_);
   size_ -= bytes;
   looked_at_ -= std::min(looked_at_, bytes);
-  cut_ = fast::Cuts::kNone;
+  cut_ = Cuts::kNone;
 }
 
 }  // namespace rankfeed::encode

@@ -2,14 +2,14 @@
 // encode/stream.h: a text that comes in pieces, and is never in memory as a whole.
 //
 // What comes waits in the caller's window until a part of it is settled: until a place is known
-// that the text can be cut at (fast/cuts.h).
+// that the text can be cut at (stretch/cuts.h).
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "base/token_sink.h"
-#include "fast/cuts.h"
+#include "stretch/cuts.h"
 #include "rankfeed/encode.h"
 
 namespace rankfeed::encode {
@@ -44,7 +44,7 @@ class Stream {
   char* window_ = nullptr;  // null: no text has begun
   uint32_t capacity_ = 0;
   uint32_t size_ = 0;                    // bytes that wait
-  uint32_t cut_ = fast::Cuts::kNone;  // where the part ends that they begin with, if known
+  uint32_t cut_ = Cuts::kNone;  // where the part ends that they begin with, if known
   uint32_t looked_at_ = 0;               // bytes that end with no such place
   bool first_ = true;                    // no part was encoded
   double score_ = 0;

@@ -60,9 +60,8 @@ rankfeed_status TextEncoder::EncodeAround(fast::Texts texts, bool first, bool la
 
 rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
                                         reference::CarriedScore* score, TokenSink& sink) const {
-  const bool goes_on = unigram::ScoreSumsOf(model_) != unigram::ScoreSums::kFloat64Words;
   size_t done;
-  return EncodeAround({.texts = {&part, 1}, .score = goes_on ? score : nullptr}, first, last, sink,
+  return EncodeAround({.texts = {&part, 1}, .score = encoder_.cuts.carries_score() ? score : nullptr}, first, last, sink,
                       &done);
 }
 
@@ -235,7 +234,7 @@ rankfeed_status TextEncoder::Route(fast::Texts& texts, TokenSink& sink, size_t* 
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
-  const reference::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
+  const AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
   return Run(texts, sink, done);

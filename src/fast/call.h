@@ -10,7 +10,7 @@
 #include "base/token_sink.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
-#include "reference/added_tokens.h"
+#include "stretch/added_tokens.h"
 #include "reference/scratch.h"
 
 namespace rankfeed::fast {
@@ -24,7 +24,7 @@ struct Texts {
   std::span<const rankfeed_text> texts;
   std::span<const uint32_t> before, after;      // ids put around every text
   uint32_t* ends = nullptr;                     // nullable; by text: sink.count after it
-  const reference::AddedTokens* added = nullptr;  // null: texts hold none
+  const AddedTokens* added = nullptr;  // null: texts hold none
   bool refuse_special = false;  // a stretch with a special token among its pieces leaves
   // Nullable; of a text that is a part of one. Only where the score of a stretch goes on to its
   // end.

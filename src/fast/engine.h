@@ -53,7 +53,7 @@
 #include "fast/words.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
-#include "reference/added_tokens.h"
+#include "stretch/added_tokens.h"
 #include "reference/scratch.h"
 
 namespace rankfeed::fast {

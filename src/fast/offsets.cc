@@ -240,7 +240,7 @@ bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32
 
 bool Offsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
   const auto size = static_cast<uint32_t>(stretch_.size());
-  const bool separator = fast::IsSeparator(model_.segment, stretch_.back());
+  const bool separator = rankfeed::IsSeparator(model_.segment, stretch_.back());
   if (!known_ || !separator || sink.count > sink.capacity || IsLineEndTakenApart(size)) return false;
   const Range space = SpaceBefore(size);
   Set(sink, token, space, space);

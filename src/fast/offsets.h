@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "base/token_sink.h"
-#include "fast/signs.h"
+#include "stretch/signs.h"
 #include "image/model.h"
 
 namespace rankfeed::fast {
@@ -29,11 +29,11 @@ class PlacesInStretch {
   explicit PlacesInStretch(const Model& model) : model_(model) {
     for (uint8_t b = 0; b < 128; ++b) {
       const image::CharInfo info = model.segment.char_info[b];
-      plain_[b] = info.IsOneCode() && !info.IsMark() && !fast::IsSeparator(model.segment, static_cast<char>(b));
+      plain_[b] = info.IsOneCode() && !info.IsMark() && !rankfeed::IsSeparator(model.segment, static_cast<char>(b));
     }
   }
 
-  bool IsSeparator(uint32_t at) const { return fast::IsSeparator(model_.segment, stretch_[at]); }
+  bool IsSeparator(uint32_t at) const { return rankfeed::IsSeparator(model_.segment, stretch_[at]); }
   // Returns whether each of these bytes is a character and a code.
   bool ArePlain(uint32_t begin, uint32_t end) const {
     bool plain = true;

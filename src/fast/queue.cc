@@ -70,7 +70,7 @@ void SegmentQueue::NextPart() {
     return;
   }
   const size_t begin = split_->done;
-  reference::AddedMatch& match = split_->pending;
+  AddedMatch& match = split_->pending;
   split_->last = !split_->matches.Next(&match);
   const size_t end = split_->last ? text_.size() : match.begin;
   split_->done = match.end;
@@ -80,7 +80,7 @@ void SegmentQueue::NextPart() {
 
 // Puts the token that comes next after the segments of that run.
 void SegmentQueue::AddToken(SegmentRun* run) {
-  reference::AddedMatch& match = split_->pending;
+  AddedMatch& match = split_->pending;
   run->token = match.token;
   run->token_begin = match.begin;
   run->token_end = match.end;

@@ -14,12 +14,12 @@
 #include <string_view>
 
 #include "base/layout.h"
-#include "fast/cuts.h"
-#include "fast/normalized_tokens.h"
-#include "fast/opening.h"
+#include "stretch/cuts.h"
+#include "stretch/normalized_tokens.h"
+#include "stretch/opening.h"
 #include "fast/scan.h"
 #include "rankfeed/encode.h"
-#include "reference/added_tokens.h"
+#include "stretch/added_tokens.h"
 
 namespace rankfeed::fast {
 
@@ -75,7 +75,7 @@ class SegmentQueue {
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
   // a part of a stretch may leave without the rest.
-  void Start(std::span<const rankfeed_text> texts, const reference::AddedTokens* added, bool parts) {
+  void Start(std::span<const rankfeed_text> texts, const AddedTokens* added, bool parts) {
     texts_ = texts;
     added_ = added;
     parts_ = parts && cuts_.any();
@@ -137,10 +137,10 @@ class SegmentQueue {
  private:
   // A text that is split at added tokens, and how far.
   struct Split {
-    explicit Split(const reference::AddedTokenScanner& from) : matches(from) {}
-    reference::AddedTokenScanner matches;
+    explicit Split(const AddedTokenScanner& from) : matches(from) {}
+    AddedTokenScanner matches;
     size_t done = 0;                   // bytes
-    reference::AddedMatch pending = {};  // comes after the stretch that was opened, if not null
+    AddedMatch pending = {};  // comes after the stretch that was opened, if not null
     bool last = false;                 // no match is left
   };
 
@@ -171,7 +171,7 @@ class SegmentQueue {
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
-  const reference::AddedTokens* added_ = nullptr;
+  const AddedTokens* added_ = nullptr;
   // In the scratch: those that wait. After them goes what is scanned next.
   uint32_t head_ = 0, tail_ = 0, first_run_ = 0, run_count_ = 0;
   size_t next_ = 0;  // text to begin with

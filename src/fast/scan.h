@@ -18,7 +18,7 @@
 #include "base/byte_set.h"
 #include "base/layout.h"
 #include "fast/segments.h"
-#include "fast/signs.h"
+#include "stretch/signs.h"
 #include "fast/split_scan.h"
 #include "image/model.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "fast/signs.h"
+#include "stretch/signs.h"
 #include "fast/spans.h"
 #include "image/model.h"
 

@@ -6,15 +6,13 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string_view>
 
-#include "base/byte_set.h"
 #include "base/layout.h"
 #include "base/utf8.h"
 #include "fast/key.h"
 #include "image/model.h"
 #include "models/spans.h"
-#include "unicode/properties.h"
+#include "stretch/characters.h"
 
 namespace rankfeed::fast {
 
@@ -25,27 +23,6 @@ struct Decoded {
   bool trailing_space : 1;  // ends with characters that normalize to a space
   bool word_first : 1;      // begins with a sign: a space before it is a word
 };
-
-// A character of a raw text, or a bad sequence, and what it means: every reader of raw text outside
-// of the kernels reads it here.
-struct Character : utf8::Decoded {
-  image::CharInfo info;
-};
-inline Character CharacterAt(const SegmentTables& tables, std::string_view text, size_t at) {
-  const utf8::Decoded c = utf8::DecodeInline(text, at);
-  return {c, tables.char_info[c.code_point]};
-}
-
-// This tells whether a byte of a raw text is a separator.
-inline bool IsSeparator(const SegmentTables& tables, char byte) {
-  return ByteSet::Has(tables.config->separators, static_cast<uint8_t>(byte));
-}
-
-// Whether a character is itself, or another one, in any company of such and of separators, and at
-// the ends of a text, which may lose white space.
-inline bool StandsAlone(const Character& c) {
-  return c.valid && c.info.StandsAlone() && !unicode::IsWhiteSpace(c.code_point);
-}
 
 // Arrays that short segments are decoded to, one span each: codes and spans are appended up to limits
 // that leave room for one more.
@@ -101,28 +78,6 @@ struct RunDecode : SpanList {
 inline bool MayEndBetween(const uint64_t* pairs, uint32_t last_code, image::CharInfo previous,
                           image::CharInfo info) {
   return !image::Spanned(pairs, last_code, info.code()) && !info.IsUnknownAfter(previous);
-}
-
-// How many codes a list of SegmentTables::expansions has. Bounded also in an image that is written
-// to while it is mapped, as all loops here are, so that no call goes on without end.
-inline uint32_t ExpansionCount(const uint16_t* list) {
-  return std::min<uint32_t>(list[0], image::kMaxExpansionCodes);
-}
-
-// The codes that a character with that info is replaced by; none if it is not replaced, or vanishes.
-inline std::span<const uint16_t> ExpansionOf(const SegmentTables& tables, image::CharInfo info) {
-  if (!info.Expands()) return {};
-  const uint16_t* const list = tables.expansions.data() + info.code();
-  return {list + 1, ExpansionCount(list)};
-}
-inline bool Vanishes(const SegmentTables& tables, image::CharInfo info) {
-  return info.Expands() && ExpansionOf(tables, info).empty();
-}
-// This tells whether what it becomes begins, or ends, with a code: neither with a space nor empty.
-inline bool HasCodeAtEnd(const SegmentTables& tables, image::CharInfo info, bool begin) {
-  if (!info.Expands()) return !info.EndsWord();
-  const std::span<const uint16_t> codes = ExpansionOf(tables, info);
-  return !codes.empty() && (begin ? codes.front() : codes.back()) != 0;
 }
 
 // Appends what a character is replaced by, if nothing but that has to be done with it; false if so,

@@ -14,7 +14,7 @@
 #include "fast/decode.h"
 #include "fast/offsets.h"
 #include "fast/segment_writer.h"
-#include "fast/signs.h"
+#include "stretch/signs.h"
 #include "fast/sp_offsets.h"
 #include "models/unigram/exactness.h"
 #include "models/unigram/ledger.h"
@@ -144,7 +144,7 @@ class Unigram : public SegmentWriter {
 
   // Writes a word of one U+2581, if separators end the stretch.
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
-    trailing_space_ |= !stretch_.empty() && fast::IsSeparator(model_.segment, stretch_.back());
+    trailing_space_ |= !stretch_.empty() && rankfeed::IsSeparator(model_.segment, stretch_.back());
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     const uint32_t token = sink_->count;
     const rankfeed_reason reason = EmitWordOfSpace();
@@ -179,7 +179,7 @@ class Unigram : public SegmentWriter {
     const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
     if (!goes_on_ && segments.word_start(decoded.segment) && begin != 0) {
       const bool is_segment = signs_.after_space() && signs_.Has(stretch_[begin]);
-      trailing_space_ |= !is_segment && fast::IsSeparator(model_.segment, stretch_[begin - 1]);
+      trailing_space_ |= !is_segment && rankfeed::IsSeparator(model_.segment, stretch_[begin - 1]);
     }
     rankfeed_reason reason = decoded.word_first ? EmitPendingSpace() : RANKFEED_REASON_NONE;
     if (reason == RANKFEED_REASON_NONE) reason = EmitDecoded(decoded);

@@ -122,7 +122,7 @@ class Verifier {
     Require(!bad_base && !bad_value, id);
   }
 
-  // reference/added_tokens.h steps along whole characters from any byte that some token begins with. From
+  // stretch/added_tokens.h steps along whole characters from any byte that some token begins with. From
   // one inside a character a split would begin there, and what reads it goes by first bytes.
   void AddedTrie(SectionId id, const trie::View& trie, uint32_t tokens) {
     Trie(id, trie.units(), 257, tokens);
@@ -200,7 +200,7 @@ class Verifier {
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
       const AddedToken& token = m_.added_tokens[i];
       Require(ValidText(token.content) && ValidText(token.normalized), SectionId::kAddedTokens, i);
-      // reference/added_tokens.h looks as deep as the longest at every byte.
+      // stretch/added_tokens.h looks as deep as the longest at every byte.
       Require(token.content.size > 0 && token.content.size <= kMaxStringBytes &&
                   token.normalized.size <= kMaxStringBytes,
               SectionId::kAddedTokens, i);

@@ -14,7 +14,7 @@
 #include "models/wordpiece/greedy.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
-#include "reference/added_tokens.h"
+#include "stretch/added_tokens.h"
 #include "reference/hf_trim_offsets.h"
 #include "split/pretokenize.h"
 
@@ -117,8 +117,8 @@ class Encoder {
       const rankfeed_status status = Part(at, at + size, inside);
       if (status != RANKFEED_OK || last) return status;
       if (offsets_ && buffers_.shifted()) break;
-      if (scratch_.parting.carries_score) start_ = end_score_;
-      at += size + (scratch_.parting.keeps_separator ? 0 : 1);
+      if (scratch_.cuts->carries_score()) start_ = end_score_;
+      at = scratch_.cuts->After(at + size);
       inside = true;
     }
     // Offsets of the whole stretch depend on how it begins, so it cannot be cut after all.
@@ -128,10 +128,8 @@ class Encoder {
   }
 
   uint32_t PartBytes(uint32_t begin, uint32_t end) const {
-    const Parting& parting = scratch_.parting;
-    if (parting.part_bytes == nullptr) return end - begin;
-    return static_cast<uint32_t>(
-        parting.part_bytes(parting.cuts, {text_.data() + begin, end - begin}));
+    if (scratch_.cuts == nullptr) return end - begin;
+    return static_cast<uint32_t>(scratch_.cuts->PartBytes({text_.data() + begin, end - begin}));
   }
 
   // Bytes [begin, end) of the text, through all steps. With offsets a part is read with the
@@ -142,7 +140,7 @@ class Encoder {
     // Otherwise all that may be asked is what came of the first character of a text.
     if (!offsets_ && begin != 0) buffers_ = BuffersOf(scratch_, /*ranges=*/false);
     const bool with_context = inside && buffers_.in().begin != nullptr;
-    const uint32_t separator = begin - (with_context && !scratch_.parting.keeps_separator ? 1 : 0);
+    const uint32_t separator = begin - (with_context && !scratch_.cuts->keeps_separator() ? 1 : 0);
     const auto from =
         with_context ? static_cast<uint32_t>(utf8::Previous(text_, separator)) : begin;
     if (!normalize::Load(text_, from, end, &buffers_)) return RANKFEED_E_LIMIT;

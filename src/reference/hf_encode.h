@@ -24,7 +24,7 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
                                   uint32_t flags, TokenSink& sink, SpecialPlace* refused = nullptr);
 
 // The same for the stretch [begin, end) of a text between two of its added tokens, or a part of one
-// that was cut as fast/cuts.h says. inside: it is a part, and not the first one. score: of
+// that was cut as stretch/cuts.h says. inside: it is a part, and not the first one. score: of
 // pipelines without words, what the stretch goes on from.
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,

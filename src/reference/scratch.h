@@ -8,20 +8,10 @@
 #include "base/layout.h"
 #include "image/model.h"
 #include "models/unigram/best_path.h"
-#include "reference/added_tokens.h"
+#include "stretch/added_tokens.h"
+#include "stretch/cuts.h"
 
 namespace rankfeed::reference {
-
-// Where a long stretch is cut into parts. The rules are those of fast/cuts.h, a room above this
-// one, which is why it comes as a function.
-struct Parting {
-  // Bytes of the first part of a stretch or of what is left of one. The separator after the part
-  // belongs to neither part, or begins the next one if keeps_separator. All bytes: there is no cut.
-  size_t (*part_bytes)(const void* cuts, std::string_view rest) = nullptr;  // null: no cuts at all
-  const void* cuts = nullptr;
-  bool keeps_separator = false;
-  bool carries_score = false;  // the score of a part goes on in the next one
-};
 
 // Scores of a text that comes in parts, whose best path passes between them: up to a part, and
 // after it. A whole text begins at 0.
@@ -51,7 +41,7 @@ struct Scratch {
   uint32_t* split_end = nullptr;
   unigram::ScoreLattice lattice = {};
   AddedTokenFilter added;
-  Parting parting;
+  const Cuts* cuts = nullptr;  // where a long stretch is cut into parts; null: nowhere
 
   // Sizes of what there is to hold.
   struct Sizes {

@@ -160,24 +160,23 @@ rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::stri
 rankfeed_status EncodeSentencePieceParts(const Model& model, const Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
                                          bool inside, TokenSink& sink, CarriedScore* score) {
-  const Parting& parting = scratch.parting;
+  const Cuts* const cuts = scratch.cuts;
   for (;;) {
     const std::string_view rest(text.data() + begin, end - begin);
-    const size_t size =
-        parting.part_bytes != nullptr ? parting.part_bytes(parting.cuts, rest) : rest.size();
+    const size_t size = cuts != nullptr ? cuts->PartBytes(rest) : rest.size();
     const bool last = size == rest.size();
     const uint32_t first = sink.count;
     const rankfeed_status status =
         EncodePart(model, scratch, rest.substr(0, size), false, begin, sink, score);
     if (status != RANKFEED_OK) return status;
     // The U+2581 that a part begins with comes from the separator before it.
-    const bool has_prefix = inside && !parting.keeps_separator;
+    const bool has_prefix = inside && !cuts->keeps_separator();
     if (has_prefix && sink.begin != nullptr && first < std::min(sink.count, sink.capacity)) {
       sink.begin[first] = begin - 1;
     }
     if (last) return RANKFEED_OK;
     score->before = score->after;
-    begin += static_cast<uint32_t>(size) + (parting.keeps_separator ? 0 : 1);
+    begin = cuts->After(begin + static_cast<uint32_t>(size));
     inside = true;
   }
 }

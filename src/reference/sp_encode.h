@@ -23,7 +23,7 @@ namespace rankfeed::reference {
 // character only the last has a non-empty range; bos and eos are (0, 0). 0.1.98 and later give eos
 // (text size, text size) instead; nothing else differs up to 0.2.1.
 //
-// A long text is encoded in parts where it can be cut (Parting), one that is reversed only where it is
+// A long text is encoded in parts where it can be cut (stretch/cuts.h), one that is reversed only where it is
 // too long as a whole; then the sink has no order where not all of its tokens fit.
 // Needs scratch with begin[0] when sink.begin or sink.end is set. Options of special tokens mean
 // nothing here: SentencePiece never matches those in text. Errors: ARGUMENT (unknown option, or
@@ -33,7 +33,7 @@ rankfeed_status EncodeSentencePiece(const Model& model, const Scratch& scratch,
                                     std::string_view text, const SpFrame& frame, TokenSink& sink);
 
 // The same for bytes [begin, end) of a text, without a frame. inside: they are a part of it that
-// was cut as fast/cuts.h says, and not the first one. score: what the part goes on from.
+// was cut as stretch/cuts.h says, and not the first one. score: what the part goes on from.
 rankfeed_status EncodeSentencePieceParts(const Model& model, const Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
                                          bool inside, TokenSink& sink, CarriedScore* score);

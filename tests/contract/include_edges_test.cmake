@@ -2,17 +2,16 @@
 #
 # A file may include only files of its own module or of a module before it in this list. platform/files/, builder/ with its
 # rooms, folder/, capi/folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
-set(order base platform trie image unicode normalize split models reference fast encode
+set(order base platform trie image unicode normalize split models stretch reference fast encode
     rerank/templates rerank corpus capi parallel counters platform/files
     builder/base builder/trie builder/image builder/unicode builder/split builder/normalize builder/files builder/fast
     builder/models builder folder capi/folders corpus_builder receipt audit serve cli)
 # Of models/ a file of the fast road includes what all kinds of model share, and of a kind only the file by its name does
-# more. The exceptions are the tables of loops of all rooms, for each instruction set, and the cuts, which carry a score.
+# more. The exceptions are the tables of loops of all rooms, for each instruction set.
 # Kinds of models do not include each other, in builder/models as in models.
 set(models_shared models/found.h models/spans.h)
 set(models_exceptions "fast/kernels/dispatch.cc models/unigram/kernels/loops.h"
-    "fast/kernels/kernels.h models/unigram/kernels/kernels.h" "fast/kernels/kernels.h models/bpe/merge.h"
-    "fast/cuts.cc models/unigram/exactness.h")
+    "fast/kernels/kernels.h models/unigram/kernels/kernels.h" "fast/kernels/kernels.h models/bpe/merge.h")
 set(exceptions_left ${models_exceptions})
 set(problems "")
 set(edges 0)

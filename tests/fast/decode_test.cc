@@ -357,7 +357,7 @@ TEST(Decode, MixedAndBadBytesBetweenHan) {
 // Lists of codes that a forged image has for characters need not be what the normalizer makes of them.
 TEST(GroupReader, WritesNoMoreCodesThanThereIsRoomFor) {
   const Image& image = ImageOf(Form("SentencePiece"));
-  const fast::NormalizedTokens tokens(*image.model());
+  const NormalizedTokens tokens(*image.model());
   const fast::GroupReader::Scratch scratch;
   const fast::GroupReader reader(*image.model(), tokens, scratch);
   std::vector<uint16_t> codes(100, 0xffff);

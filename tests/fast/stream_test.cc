@@ -246,10 +246,10 @@ TEST(Stream, LooksAgainAtTheEndOfAWindow) {
   const Image& image = ImageOf(Form("normalized tokens"));
   Encoder encoder = Make(image.model(), false, 0);
   for (size_t after = 0; after < 12; ++after) {
-    const std::string text = std::string(fast::Cuts::kPartBytes - 1 - after, 'b') + ' ' +
+    const std::string text = std::string(Cuts::kPartBytes - 1 - after, 'b') + ' ' +
                              std::string(2000, 'b');
     std::vector<int32_t> ids;
-    ASSERT_FALSE(encoder.EncodeBegin(Options(0), fast::Cuts::kPartBytes + 1000));
+    ASSERT_FALSE(encoder.EncodeBegin(Options(0), Cuts::kPartBytes + 1000));
     ASSERT_EQ(encoder.EncodeFeed(text, &ids).status, RANKFEED_OK) << after;
     ASSERT_FALSE(encoder.EncodeEnd(&ids));
     EXPECT_EQ(ids, Encode(encoder, text, 0));

@@ -118,7 +118,7 @@ def long_segments(count, seed):
 
 
 def lengthy(count, seed):
-    """Texts longer than the parts that long ones are cut into (src/fast/cuts.h), most without a place to cut them."""
+    """Texts longer than the parts that long ones are cut into (src/stretch/cuts.h), most without a place to cut them."""
     r = random.Random(seed ^ 0x1e96)
     odd = [*stress.MARKS, *stress.PREPEND, *stress.EXPANDING, *stress.JAMO, "ﷺ", "㎈", "㎯", "``", "''", "\u0085", "▁", "<", "İ", "क्", "\x01"]
     for _ in range(count):

@@ -67,7 +67,7 @@ class Pair {
     for (Encoder* const encoder : {&whole_, &parts_}) {
       encoder->get()->engine.emplace<std::monostate>();
     }
-    whole_.get()->general.parting = {};
+    whole_.get()->cuts.set_part_bytes(~uint32_t{0});
     cuts_ = test::CutEverywhere(parts_.get());
   }
   bool cuts() const { return cuts_; }

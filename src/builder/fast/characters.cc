@@ -41,7 +41,7 @@ void AddCharInfo(const std::vector<CharInfo>& info, std::vector<SectionData>* ou
   out->emplace_back(image::SectionId::kCharInfo, std::move(chars));
 }
 
-// As fast/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+// As stretch/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
 static bool CanBeFound(const Model& model, std::string_view text) {
   return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
     return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
@@ -172,7 +172,7 @@ CharInfo Characters::Meaning(char32_t cp) {
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
   constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kSpaceBeforeSignIsWord;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
-  // Only ASCII characters are looked at for such tokens (fast/normalized_tokens.h).
+  // Only ASCII characters are looked at for such tokens (stretch/normalized_tokens.h).
   if (has_token_begins_ && !(cp < 0x80 && normal.size() == 1)) {
     const auto begins = [&](char byte) { return token_begins_.Has(static_cast<uint8_t>(byte)); };
     if (std::any_of(normal.begin(), normal.end(), begins)) return CharInfo::OfGeneralPath();

@@ -217,7 +217,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
   }
   image::SegmentConfig config{};
   config.rules = image::kPatternSplits | (ignores_merges ? uint32_t{image::kPartsHaveKeys} : 0);
-  ByteSet separators;  // where texts are cut (fast/cuts.h)
+  ByteSet separators;  // where texts are cut (stretch/cuts.h)
   separators.Add(' ');
   std::memcpy(config.separators, separators.low, sizeof(config.separators));
   config.space_run = normalized.run_ids.empty() ? 0 : static_cast<uint32_t>(normalized.run_ids.size()) + 1;

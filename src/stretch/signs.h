@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fast/signs.h: signs, the punctuation characters that are words of their own where a pipeline
+// stretch/signs.h: signs, the punctuation characters that are words of their own where a pipeline
 // isolates them (image::kPunctuationIsWord). What a character normalizes to says whether it is one,
 // whatever is next to it.
 #pragma once
@@ -9,10 +9,10 @@
 
 #include "base/byte_set.h"
 #include "base/utf8.h"
-#include "fast/spans.h"
+#include "stretch/characters.h"
 #include "image/model.h"
 
-namespace rankfeed::fast {
+namespace rankfeed {
 
 class Signs {
  public:
@@ -54,4 +54,4 @@ class Signs {
   const uint32_t rules_;  // image::SegmentRule
 };
 
-}  // namespace rankfeed::fast
+}  // namespace rankfeed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fast/opening.h: what a stretch begins and ends with, before it is scanned: white space that is
+// stretch/opening.h: what a stretch begins and ends with, before it is scanned: white space that is
 // stripped, and whether a word begins at its first character.
 #pragma once
 
@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "base/utf8.h"
-#include "fast/spans.h"
+#include "stretch/characters.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 
-namespace rankfeed::fast {
+namespace rankfeed {
 
 struct Opening {
   std::string_view text;  // what a Strip leaves of the stretch
@@ -36,7 +36,7 @@ class Openings {
 
   bool Has(uint32_t rules) const { return (rules_ & rules) != 0; }
   bool IsSeparator(const utf8::Decoded& c) const {
-    return c.code_point < 0x80 && fast::IsSeparator(model_.segment, static_cast<char>(c.code_point));
+    return c.code_point < 0x80 && rankfeed::IsSeparator(model_.segment, static_cast<char>(c.code_point));
   }
   bool StripsLeft(const utf8::Decoded& c) const;
   std::string_view Stripped(std::string_view stretch) const;
@@ -47,4 +47,4 @@ class Openings {
   const uint32_t rules_;  // image::SegmentRule
 };
 
-}  // namespace rankfeed::fast
+}  // namespace rankfeed

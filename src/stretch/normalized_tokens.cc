@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// fast/normalized_tokens.cc: see normalized_tokens.h.
-#include "fast/normalized_tokens.h"
+// stretch/normalized_tokens.cc: see normalized_tokens.h.
+#include "stretch/normalized_tokens.h"
 
 #include <algorithm>
 #include <span>
 
-#include "fast/spans.h"
+#include "stretch/characters.h"
 
-namespace rankfeed::fast {
+namespace rankfeed {
 
 NormalizedTokens::NormalizedTokens(const Model& model) : model_(model) {
   if (model.added_normalized.empty() || !model.segment.config.has_value()) return;
@@ -127,4 +127,4 @@ bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
                                   !StandsAlone(CharacterAt(model_.segment, text, after)));
 }
 
-}  // namespace rankfeed::fast
+}  // namespace rankfeed

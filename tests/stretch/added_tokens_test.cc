@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Added tokens in HuggingFace mode: matches, widening, single_word, normalized contents, special
 // tokens as text. Expectations are those of the tokenizers 0.23.2 wheel.
-#include "reference/added_tokens.h"
+#include "stretch/added_tokens.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// fast/opening.cc: see opening.h.
-#include "fast/opening.h"
+// stretch/opening.cc: see opening.h.
+#include "stretch/opening.h"
 
 #include <span>
 
-#include "fast/groups.h"
 #include "unicode/properties.h"
 
-namespace rankfeed::fast {
+namespace rankfeed {
 
 Opening Openings::Of(std::string_view stretch, std::string_view text) const {
   Opening opening{.text = Stripped(stretch)};
@@ -96,4 +95,4 @@ bool Openings::LosesOtherSpace(std::string_view rest, bool left) const {
   return false;
 }
 
-}  // namespace rankfeed::fast
+}  // namespace rankfeed

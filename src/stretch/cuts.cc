@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
-// fast/cuts.cc: see cuts.h.
-#include "fast/cuts.h"
+// stretch/cuts.cc: see cuts.h.
+#include "stretch/cuts.h"
 
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "fast/spans.h"
+#include "stretch/characters.h"
 #include "image/fast_road.h"
 #include "models/unigram/exactness.h"
 #include "unicode/properties.h"
 
-namespace rankfeed::fast {
+namespace rankfeed {
 namespace {
 
 // Returns whether a part has a U+2581 at its begin only where a separator stands there.
 bool KeepsSeparator(const Model& model) {
   return model.segment.config.has_value() && (model.segment.config->rules & (image::kPrependRules | image::kPatternSplits)) != 0;
+}
+
+// Returns whether the score of a stretch goes on to its end.
+bool CarriesScore(const Model& model) {
+  return unigram::ScoreSumsOf(model) != unigram::ScoreSums::kFloat64Words;
 }
 
 // Says why the ids of a text may not be those of the parts that it is cut into; null if they are.
@@ -30,7 +35,7 @@ const char* ObstacleOf(const Model& model) {
     return model.huggingface() ? "normalizer, Strip, with a Metaspace that is not \"always\""
                                : "add_dummy_prefix=false and remove_extra_whitespaces=true";
   }
-  if (unigram::ScoreSumsOf(model) == unigram::ScoreSums::kFloat64Words) return nullptr;
+  if (!CarriesScore(model)) return nullptr;
   // Unknown characters on both sides would be one token if U+2581 were unknown too.
   const bool known = model.IsPieceCode(model.segment.config->space_code);
   return known ? nullptr : image::FastRoadReasonName(image::FastRoadReason::kMetaspaceNoPiece);
@@ -38,14 +43,15 @@ const char* ObstacleOf(const Model& model) {
 
 }  // namespace
 
-Cuts::Cuts(const Model& model, const reference::AddedTokenFilter& filter,
+Cuts::Cuts(const Model& model, const AddedTokenFilter& filter,
            const NormalizedTokens& normalized_tokens)
     : model_(model),
       filter_(filter),
       normalized_tokens_(normalized_tokens),
       signs_(model),
       obstacle_(ObstacleOf(model)),
-      keeps_separator_(KeepsSeparator(model)) {}
+      keeps_separator_(KeepsSeparator(model)),
+      carries_score_(CarriesScore(model)) {}
 
 uint32_t Cuts::FindLast(std::string_view text, uint32_t from, uint32_t to) const {
   for (uint32_t at = to; at > from + 1;) {
@@ -61,12 +67,11 @@ uint32_t Cuts::FindFirst(std::string_view text, uint32_t from, uint32_t to) cons
   return kNone;
 }
 
-size_t Cuts::PartBytes(const void* cuts, std::string_view text) {
+size_t Cuts::PartBytes(std::string_view text) const {
   const auto size = static_cast<uint32_t>(text.size());
-  if (size <= kPartBytes) return size;
-  const Cuts& self = *static_cast<const Cuts*>(cuts);
-  uint32_t cut = self.FindLast(text, 0, kPartBytes);
-  if (cut == kNone) cut = self.FindFirst(text, kPartBytes, size);
+  if (!any() || size <= part_bytes_) return size;
+  uint32_t cut = FindLast(text, 0, part_bytes_);
+  if (cut == kNone) cut = FindFirst(text, part_bytes_, size);
   return cut != kNone ? cut : size;
 }
 
@@ -99,4 +104,4 @@ bool Cuts::IsFreeOfTokens(std::string_view text, uint32_t at) const {
                       [&](char c) { return filter_.MayBeginWith(static_cast<uint8_t>(c)); });
 }
 
-}  // namespace rankfeed::fast
+}  // namespace rankfeed

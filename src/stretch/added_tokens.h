@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reference/added_tokens.h: finds the added tokens of a text (tokenizers 0.23.2,
+// stretch/added_tokens.h: finds the added tokens of a text (tokenizers 0.23.2,
 // tokenizer/added_vocabulary.rs find_matches).
 //
 // Leftmost, then longest match, without overlap. A match that single_word rejects is skipped as a
@@ -17,7 +17,7 @@
 #include "image/model.h"
 #include "unicode/properties.h"
 
-namespace rankfeed::reference {
+namespace rankfeed {
 
 // A trie of added tokens with the bytes that its keys begin with.
 class AddedTokenTrie {
@@ -287,4 +287,4 @@ struct AddedTokens {
   }
 };
 
-}  // namespace rankfeed::reference
+}  // namespace rankfeed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fast/normalized_tokens.h: whether a text may hold an added token that is looked for in
+// stretch/normalized_tokens.h: whether a text may hold an added token that is looked for in
 // normalized text ("normalized": true), or have one next to a separator. Only for those of two and
 // more ASCII characters that pieces hold too (builder/models/unigram/segment_tables.cc).
 //
@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "image/model.h"
 
-namespace rankfeed::fast {
+namespace rankfeed {
 
 class NormalizedTokens {
  public:
@@ -52,4 +52,4 @@ class NormalizedTokens {
   uint32_t first_count_ = 0;
 };
 
-}  // namespace rankfeed::fast
+}  // namespace rankfeed
