@@ -93,8 +93,8 @@ RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* 
 /* The image bytes of the model, valid until rankfeed_loaded_free; *size (nullable) gets their
  * number. Null gives null and 0. O(1). */
 RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size);
-/* Which pages the image got, and why not larger ones. *out is written on success only. Errors:
- * ARGUMENT, STRUCT_SIZE. O(1). */
+/* Writes which pages the image got, and why not larger ones. *out is written on success only.
+ * Errors: ARGUMENT, STRUCT_SIZE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* loaded,
                                                        rankfeed_placement* out);
 /* No thread may use the model any more. Null is a no-op. O(1). */

@@ -34,7 +34,7 @@ class Vocabulary {
     return Vocabulary(loaded);
   }
   const rankfeed_model* model() const { return rankfeed_loaded_model(loaded_.get()); }
-  // Which pages the image got, and why not larger ones.
+  // Returns which pages the image got, and why not larger ones.
   rankfeed_placement placement() const {
     rankfeed_placement placement{};
     placement.struct_size = sizeof(placement);

@@ -40,14 +40,13 @@ enum {
    * noticed, but nothing outside the store is read. Ids may be outside the vocabulary if the store
    * was made to deceive. */
   RANKFEED_CORPUS_TRUSTED = 1u,
-  /* Of rankfeed_corpus_open_file: map the file, in place of reading it to private memory. For
-   * stores that are larger than memory or shared by many processes, and that only their writers
-   * change, who append and rename. When others write to the file, what was verified no longer
-   * holds: ids may be wrong, or outside the vocabulary; when it is cut off, the kernel answers with
-   * SIGBUS. No function reads outside the store or goes on without end. SECURITY.md, "Files that
-   * change". */
+  /* Map the file, in place of reading it to private memory (rankfeed_corpus_open_file). For stores
+   * that are larger than memory or shared by many processes, and that only their writers change,
+   * who append and rename. When others write to the file, what was verified no longer holds: ids
+   * may be wrong, or outside the vocabulary; when it is cut off, the kernel answers with SIGBUS. No
+   * function reads outside the store or goes on without end. SECURITY.md, "Files that change". */
   RANKFEED_CORPUS_MAP_FILE = 2u,
-  /* Of rankfeed_corpus_set_open: a document lies in the shard that rankfeed_corpus_shard_of names. */
+  /* Documents lie in the shard that rankfeed_corpus_shard_of names (rankfeed_corpus_set_open). */
   RANKFEED_CORPUS_BY_HASH = 4u
 };
 

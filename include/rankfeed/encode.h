@@ -228,10 +228,10 @@ RANKFEED_API rankfeed_status rankfeed_encode_feed(rankfeed_encoder* encoder, ran
  * the text has ended. O(window_bytes * max_piece_chars) worst case. */
 RANKFEED_API rankfeed_status rankfeed_encode_end(rankfeed_encoder* encoder, rankfeed_stream_io* io);
 
-/* Which road texts take. On the fast road (docs/architecture.md) a text is looked up and searched in
- * pieces that a vocabulary never crosses; the general path takes any pipeline and any text, more
- * slowly. Both give the same ids. The reasons why a text, or a stretch of it between two added
- * tokens, takes the general path: */
+/* Reasons why a text, or a stretch of it between two added tokens, takes the general path. On the
+ * fast road (docs/architecture.md) a text is looked up and searched in pieces that a vocabulary
+ * never crosses; the general path takes any pipeline and any text, more slowly. Both give the same
+ * ids. */
 typedef enum {
   RANKFEED_REASON_NONE = 0,         /* none: the fast road */
   RANKFEED_REASON_PIPELINE = 1,     /* the vocabulary's normalizer or pre-tokenizer */

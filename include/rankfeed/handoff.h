@@ -60,7 +60,8 @@ RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_host_backend(void);
  * rankfeed_handoff_hip), linked or loaded by name where wanted. Static; never null, also on a machine
  * without a device, where calls answer NO_DEVICE. O(1), any thread. */
 RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_cuda_backend(void);
-/* As rankfeed_handoff_cuda_backend, for HIP. O(1), any thread. */
+/* Returns the backend of HIP, as rankfeed_handoff_cuda_backend does that of CUDA. O(1), any thread.
+ * */
 RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_hip_backend(void);
 
 /* Devices a backend sees; 0 with RANKFEED_E_NO_DEVICE when its runtime finds none. backend null =
@@ -112,7 +113,7 @@ RANKFEED_API void rankfeed_handoff_close(rankfeed_handoff* handoff);
 
 /* ---- the slot cycle ---------------------------------------------------------------------- */
 
-/* Where a slot's bytes are. Set struct_size before the call. */
+/* Place of a slot's bytes. Set struct_size before the call. */
 typedef struct {
   uint32_t struct_size;
   uint32_t index; /* 0 .. slots-1, stable for the life of the ring */
@@ -130,9 +131,9 @@ RANKFEED_API rankfeed_status rankfeed_handoff_acquire(rankfeed_handoff* handoff,
                                                       rankfeed_handoff_slot* slot,
                                                       rankfeed_handoff_view* view);
 
-/* As acquire, but BLOCKS up to timeout_ns (UINT64_MAX: no limit; 0: one try) by sleeping in
- * growing steps of 2 to 64 microseconds. Errors: ARGUMENT, STRUCT_SIZE, DEADLINE (no slot became
- * free in time; *slot = 0), DEVICE as acquire. O(slots) for each try. */
+/* Acquires as rankfeed_handoff_acquire does, but BLOCKS up to timeout_ns (UINT64_MAX: no limit; 0:
+ * one try) by sleeping in growing steps of 2 to 64 microseconds. Errors: ARGUMENT, STRUCT_SIZE,
+ * DEADLINE (no slot became free in time; *slot = 0), DEVICE as acquire. O(slots) for each try. */
 RANKFEED_API rankfeed_status rankfeed_handoff_wait_acquire(rankfeed_handoff* handoff,
                                                            uint64_t timeout_ns,
                                                            rankfeed_handoff_slot* slot,
@@ -398,13 +399,13 @@ enum {
   RANKFEED_DL_STREAM_NO_WAIT = -1   /* the consumer takes care of the order itself */
 };
 
-/* What `__dlpack__(stream=...)` of a submitted slot's device memory has to do before the consumer
- * gets it: the consumer's stream waits for the copy, by an event; the host does not. stream is the
- * number of the Python array API. CUDA: 1 the legacy default stream, 2 the calling thread's default
- * stream, above 2 a cudaStream_t; ROCm: 0 the default stream, above 2 a hipStream_t. The host
- * backend's memory has no stream: NOT_SAID alone, and BUSY until the copy has landed. Errors:
- * ARGUMENT (a number that this device does not have: CUDA's 0, ROCm's 1 and 2), BUSY, STATE
- * (FILLING), DEVICE. O(1). */
+/* Does what `__dlpack__(stream=...)` of a submitted slot's device memory has to do before the
+ * consumer gets it: the consumer's stream waits for the copy, by an event; the host does not.
+ * stream is the number of the Python array API. CUDA: 1 the legacy default stream, 2 the calling
+ * thread's default stream, above 2 a cudaStream_t; ROCm: 0 the default stream, above 2 a
+ * hipStream_t. The host backend's memory has no stream: NOT_SAID alone, and BUSY until the copy has
+ * landed. Errors: ARGUMENT (a number that this device does not have: CUDA's 0, ROCm's 1 and 2),
+ * BUSY, STATE (FILLING), DEVICE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_dl_wait(rankfeed_handoff* handoff,
                                                       rankfeed_handoff_slot slot, int64_t stream);
 

@@ -143,7 +143,7 @@ class LeasedSlot {
   // For Handoff::Poll and State, also when this object is gone.
   rankfeed_handoff_slot ticket() const { return ticket_; }
 
-  // Where the device reads the bytes; null when this lease is over.
+  // Returns the address at which the device reads the bytes; null when this lease is over.
   void* data() const {
     void* data = nullptr;
     if (ring_ != nullptr) (void)rankfeed_handoff_data(ring_, ticket_, &data);
@@ -159,7 +159,7 @@ class LeasedSlot {
     if (status == RANKFEED_OK) (void)streams_.Add(consumer_stream);
     return detail::InWords(status, "waiting for a copy");
   }
-  // What __dlpack__(stream=...) has to do for device memory of the slot, see
+  // Does what __dlpack__(stream=...) has to do for device memory of the slot, see
   // rankfeed_handoff_dl_wait; the stream is then one of the consumer's.
   Error DlWait(int64_t stream) {
     // An event after the legacy default stream is after every thread's default stream too, and
@@ -246,7 +246,7 @@ class FillingSlot {
   }
 
   rankfeed_handoff_slot ticket() const { return ticket_; }
-  // Where the slot's bytes are; valid while the slot is this object's.
+  // Returns the place of the slot's bytes; valid while the slot is this object's.
   const rankfeed_handoff_view& view() const { return view_; }
   std::span<std::byte> bytes() const {
     return {static_cast<std::byte*>(view_.host), static_cast<size_t>(view_.bytes)};

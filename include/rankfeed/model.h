@@ -22,7 +22,7 @@ typedef struct {
   size_t size, alignment;
 } rankfeed_mem_req;
 
-/* Which reference the ids equal. Fixed when the image is compiled and part of its config_hash.
+/* Reference that the ids equal. Fixed when the image is compiled and part of its config_hash.
  * SentencePiece changed how it sums scores in 0.2.2 (docs/parity.md). A rule keeps its number: a
  * later release with other ids gets a number of its own, and RANKFEED_PARITY_SENTENCEPIECE becomes
  * that one. */

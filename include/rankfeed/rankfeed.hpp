@@ -182,7 +182,7 @@ class Model {
   }
   ~Model() { rankfeed_image_unmap(&mapping_); }
   const rankfeed_model* get() const { return model_; }
-  // Which pages the image got, and why not larger ones.
+  // Returns which pages the image got, and why not larger ones.
   const rankfeed_placement& placement() const { return placement_; }
 
  private:
@@ -200,7 +200,7 @@ inline rankfeed_model_info Info(const rankfeed_model* model) {
   return info;
 }
 
-// By rankfeed_reason; RANKFEED_REASON_NONE: on the fast road.
+// Counts by rankfeed_reason; RANKFEED_REASON_NONE: on the fast road.
 using RoadCounts = std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT>;
 inline void Add(const RoadCounts& counts, RoadCounts* sum) {
   for (size_t i = 0; i < counts.size(); ++i) {
@@ -337,7 +337,7 @@ class Encoder {
     return dropped;
   }
 
-  // What Encode and EncodeBatch have encoded so far, each text once.
+  // Returns what Encode and EncodeBatch have encoded so far, each text once.
   RoadCounts Roads() const { return Since(repeated_, AllRoads()); }
 
   // The instruction set it runs, see rankfeed_isa.
@@ -385,7 +385,7 @@ class Encoder {
     return Error::From(status);
   }
 
-  // With what is encoded again because its ids did not fit.
+  // Returns the counts with what was encoded again because its ids did not fit.
   RoadCounts AllRoads() const {
     RoadCounts counts{};
     (void)rankfeed_encoder_roads(encoder_, counts.data(), counts.size());

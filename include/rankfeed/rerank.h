@@ -73,7 +73,7 @@ enum { RANKFEED_RIGHT = 0, RANKFEED_LEFT = 1 };
 /* For padding_side: the side the model's family pads on. */
 enum { RANKFEED_SIDE_OF_MODEL = 2 };
 
-/* What happens to the part of a document that does not fit. Windows need a truncation that cuts the
+/* Fate of the part of a document that does not fit. Windows need a truncation that cuts the
  * document alone: ONLY_SECOND or TEXT_END, or, with the single template, ONLY_FIRST or LONGEST_FIRST.
  * WINDOWS_SHORT_LAST (HuggingFace return_overflowing_tokens): windows of the document overlap by
  *   stride tokens, the last one is as short as it falls; with truncation_side left they are counted
@@ -131,7 +131,8 @@ enum {
                                           input_ids */
 };
 
-/* By tokens of the row, longest or shortest first; equal lengths keep the documents' order. */
+/* Order by tokens of the row, longest or shortest first; equal lengths keep the documents' order.
+ * */
 enum { RANKFEED_SORT_NONE = 0, RANKFEED_SORT_DESCENDING = 1, RANKFEED_SORT_ASCENDING = 2 };
 
 /* The unit of max_tokens_per_batch: rows * row_length (pads included), or the tokens alone.
@@ -203,7 +204,7 @@ typedef struct {
   uint32_t type;       /* RANKFEED_INT32 ... */
 } rankfeed_tensor;
 
-/* Where a row comes from. */
+/* Origin of a row. */
 typedef struct {
   uint32_t document;               /* index in the request's documents */
   uint32_t chunk;                  /* window number in the document */

@@ -165,7 +165,7 @@ class Reranker {
     if (status == RANKFEED_OK) ++batches_;
     return status;
   }
-  // Without a vocabulary there are no texts.
+  // Returns the longest text in bytes; without a vocabulary there are no texts.
   uint32_t MaxTextBytes() const {
     return model_ != nullptr ? rankfeed_max_text_bytes(model_) : UINT32_MAX;
   }
@@ -210,7 +210,7 @@ class Reranker {
                                     scratch_.size(), &reranker_);
     return status == RANKFEED_OK ? Error{} : Refused(status);
   }
-  // With the option at fault, where it is one.
+  // Returns the error of a refusal, with the option at fault where it is one.
   Error Refused(rankfeed_status status) const {
     const char *field = nullptr, *rule = nullptr;
     if (status == RANKFEED_E_ARGUMENT) {

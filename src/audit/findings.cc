@@ -336,7 +336,7 @@ Finding NotPrimary(const Run& run) {
 
 }  // namespace
 
-// By the CPU clock, so that a machine busy with other things does not shift shares.
+// Sums the CPU time of the host's stages; a machine busy with other things does not shift CPU time.
 double HostWorkSeconds(const Run& run) {
   double sum = 0;
   for (int s = 0; s < receipt::kHostStages; ++s) {

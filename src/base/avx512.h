@@ -12,7 +12,7 @@
 
 #include <immintrin.h>
 
-// Of the undefined vectors inside GCC 12's own intrinsics (GCC bug 105593).
+// GCC 12 warns of undefined vectors inside its own intrinsics (GCC bug 105593).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -54,7 +54,7 @@ RANKFEED_GATHER inline __m512i Gather(const uint64_t* base, __m512i at) {
 RANKFEED_GATHER inline void Append(__mmask8 which, uint32_t i, uint16_t* numbers) {
   const __m256i all = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int32_t>(i)),
                                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  // By 32 bits: vpcompressw takes longer.
+  // Compression by 32 bits is faster than vpcompressw.
   _mm_storeu_si128(reinterpret_cast<__m128i*>(numbers),
                    _mm256_cvtepi32_epi16(_mm256_maskz_compress_epi32(which, all)));
 }

@@ -28,7 +28,7 @@ struct TokenSink {
   }
 };
 
-// Where a text holds a special token, in bytes of the text.
+// Place of a special token in a text, in bytes.
 struct SpecialPlace {
   uint32_t id, begin, end;
 };

@@ -83,7 +83,8 @@ constexpr Decoded Decode(std::string_view text, size_t pos) {
   return DecodeBeyondAscii(text, pos);
 }
 
-// As Decode, at once for most characters of one to three bytes, and to be inlined.
+// Decodes as Decode does; meant to be inlined, with a short way for characters of one to three
+// bytes.
 inline Decoded DecodeInline(std::string_view text, size_t pos) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[pos + i]); };
   const auto continues = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
@@ -181,8 +182,9 @@ constexpr bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
-// Where the character, or bad sequence, that ends at pos begins; 0 < pos <= text.size(), and pos is
-// such an end. A byte that is no continuation always begins one, so only four bytes matter.
+// Returns the begin of the character, or bad sequence, that ends at pos; 0 < pos <= text.size(),
+// and pos is such an end. A byte that is no continuation always begins one, so only four bytes
+// matter.
 constexpr size_t Previous(std::string_view text, size_t pos) {
   const size_t limit = pos > 4 ? pos - 4 : 0;
   for (size_t start = pos; start > limit;) {

@@ -14,7 +14,8 @@ namespace rankfeed::builder {
 
 enum class SourceFormat { kSentencePiece, kHuggingFace, kImage };
 
-// By content: an image by its magic, JSON by its first characters, everything else as protobuf.
+// Returns the format by content: an image by its magic, JSON by its first characters, everything
+// else as protobuf.
 SourceFormat DetectFormat(std::string_view source);
 
 // options may be null; its struct_size has been checked. changes: of a tokenizer.json. Throws BuildError, std::bad_alloc.

@@ -140,7 +140,7 @@ class Writer {
     return hash;
   }
 
-  // What only the sections so far are made of.
+  // Releases what only the sections written so far are made of.
   void Release() {
     strings_ = {};
     spec_ = {};
@@ -310,7 +310,8 @@ class Writer {
     return numbers;
   }
 
-  // By codes. The first four are one number, which settles most places without comparing keys.
+  // Sorts keys by their codes. The first four are one number, which settles most places without
+  // comparing keys.
   static void SortKeys(std::vector<TrieKey>* keys) {
     std::vector<uint64_t> prefix(keys->size(), 0);
     for (size_t i = 0; i < keys->size(); ++i) {
@@ -407,8 +408,8 @@ class Writer {
       pieces.push_back(strings_.Append(*text[id]));
     }
     pieces.push_back(strings_.size());
-    // By text; of equal ones the id that a look-up answers comes first: HuggingFace the last,
-    // SentencePiece the reserved one, then (one of each at most) the other.
+    // The order is by text; of equal ones the id that a look-up answers comes first: HuggingFace
+    // the last, SentencePiece the reserved one, then (one of each at most) the other.
     std::vector<bool> is_reserved(spec_.id_count, false);
     if (sentencepiece()) {
       for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
@@ -471,8 +472,8 @@ class Writer {
   void AddedTokens() {
     std::vector<image::AddedToken> tokens;
     std::vector<ByteKey> raw;
-    // Of two tokens that normalize to one text, the last of special, then other tokens; tokenizers
-    // 0.23.3 takes any of them, by the order of a hash map (docs/parity.md).
+    // The last of two tokens that normalize to one text counts, special tokens before others;
+    // tokenizers 0.23.3 takes any of them, by the order of a hash map (docs/parity.md).
     std::vector<ByteKey> by_kind[2];
     for (size_t i = 0; i < spec_.added_tokens.size(); ++i) {
       const AddedTokenSpec& token = spec_.added_tokens[i];

@@ -19,7 +19,7 @@ using rankfeed::Fail;
 using rankfeed::Model;
 
 namespace {
-// By number.
+// Names by number.
 constexpr const char* kParityNames[] = {"huggingface", "sentencepiece-0.2.1", "sentencepiece"};
 }  // namespace
 

@@ -34,7 +34,7 @@ rankfeed_status FactsOf(const rankfeed_model* model, ModelFacts* out) {
   return RANKFEED_OK;
 }
 
-// Those of the model, and the padding token of a row template that names one.
+// Writes the model's facts, with the padding token of a row template that names one.
 rankfeed_status FactsOf(const rankfeed_model* model, const rankfeed_rerank_options& options, ModelFacts* out) {
   if (const rankfeed_status status = FactsOf(model, out)) return status;
   if (options.struct_size != sizeof(options) || options.pair_template == nullptr) return RANKFEED_OK;

@@ -67,7 +67,7 @@ struct BatchCommand {
   // Parts of a template of the caller's own; unset: the model's.
   std::string template_name = "pair", instruction;
   std::optional<std::string> prefix, middle, suffix;
-  // Of those that a row template decides too, whether the command line does.
+  // Choices of the command line among those that a row template makes too.
   bool has_max_length = false, has_truncation = false;
   const RowTemplate* row = nullptr;
 };

@@ -66,7 +66,7 @@ struct VocabOptions {
   bool map_file = false;
   // required: false for a command whose --model may bring the vocabulary (TakeFolder).
   void Add(CLI::App& command, bool required = true);
-  // Without --vocab: the vocabulary in the folder of that model. Throws Failure.
+  // Takes the vocabulary in that model's folder where no --vocab is given. Throws Failure.
   void TakeFolder(const std::string& model);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
   Pages on() const;

@@ -113,9 +113,9 @@ void ForColumns(Encoding* e, bool offsets, int32_t pad_id, Call call) {
   call(&e->special_tokens_mask, uint8_t{1});
 }
 
-// What tokenizers.Tokenizer.encode makes of one text by its file's truncation and padding, but for the
-// windows after the first. The template's tokens stand around the text and are not cut. Says what is
-// wrong, or nothing.
+// Cuts and pads one text as tokenizers.Tokenizer.encode does by its file's truncation and padding, but
+// for the windows after the first. The template's tokens stand around the text and are not cut.
+// Returns what is wrong, or nothing.
 std::string Fit(const FileDefaults& defaults, bool offsets, Encoding* e) {
   if (const auto& cut = defaults.truncation) {
     const auto& mask = e->special_tokens_mask;

@@ -99,8 +99,9 @@ inline constexpr uint32_t kMaxEntries = (1u << 31) - 1;  // of a level: SlotCoun
 constexpr uint64_t SlotCount(uint32_t entries) {
   return uint64_t{entries} + entries / 2 + 1;
 }
-// With random hashes the longest of n probes is near ln(n) / 0.072 at this load: 290 for 2^30.
-// More than this takes ids that were made to collide, which writer and verifier refuse.
+// Limit of the probes of one look-up. With random hashes the longest of n is near ln(n) / 0.072 at
+// this load: 290 for 2^30. More than this takes ids that were made to collide, which writer and
+// verifier refuse.
 inline constexpr uint32_t kMaxProbe = 4096;
 
 constexpr uint64_t LevelBytes(uint32_t entries) {

@@ -64,7 +64,8 @@ rankfeed_status Find(const Corpus& corpus, std::string_view id, uint64_t hash, D
 // for it; FindFrom.
 void PrefetchSlots(const Corpus& corpus, uint64_t hash);
 uint64_t PrefetchCandidate(const Corpus& corpus, uint64_t hash);
-// As Find. A candidate that is not the id's record, by a chance of 2^-24 per slot, only costs time.
+// Finds as Find does, from a candidate. One that is not the id's record, by a chance of 2^-24 per
+// slot, only costs time.
 inline rankfeed_status FindFrom(const Corpus& corpus, uint64_t candidate, std::string_view id,
                                 uint64_t hash, Document* out) {
   if (candidate != 0 && ReadRecord(corpus, candidate, out) && out->id == id) {

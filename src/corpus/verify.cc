@@ -48,7 +48,8 @@ class Verifier {
     const uint64_t slot_count = SlotCount(level.count);
     uint64_t used = 0;
     for (uint64_t i = 0; i < slot_count; ++i) used += Slots(corpus_, level)[i] != 0;
-    // With every entry found in some slot, below, this makes slots and entries correspond.
+    // Slots and entries correspond by this count and by every entry being found in some slot,
+    // below.
     if (used != level.count) return Structure(level.offset);
     const uint32_t levels = corpus_.commit.level_count - level_;  // searched for each entry
     const uint64_t budget = kProbesConstant + level.count * kProbesPerEntry * levels;

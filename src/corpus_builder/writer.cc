@@ -38,8 +38,8 @@ void BindOrThrow(const FileMapping& mapping, const std::string& path, corpus::Co
   }
 }
 
-// Where a new store at path goes: through symbolic links, which stay, and only over a file. A
-// rename would put an end to a device or a pipe.
+// Returns the file that a new store at path replaces: through symbolic links, which stay, and only
+// over a file. A rename would put an end to a device or a pipe.
 std::string ReplaceableFile(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -28,7 +28,7 @@ struct Event {
   uint64_t config;
 };
 
-// By RANKFEED_COUNTER_*. Config 0 of a raw event is filled in by the kernel object.
+// Events by RANKFEED_COUNTER_*. Config 0 of a raw event is filled in by the kernel object.
 constexpr Event kEvents[RANKFEED_COUNTER_COUNT] = {
     {0, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
     {0, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},

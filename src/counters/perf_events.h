@@ -70,7 +70,8 @@ class PerfCounters {
   PerfKernel& kernel_;
   std::array<Group, kGroups> groups_;
   std::array<std::string, RANKFEED_COUNTER_COUNT> reasons_;  // empty: opened
-  // Without privileges the kernel counts context switches as its own: the thread's own books then.
+  // Counts of the thread's own books, for processes without privileges, where the kernel counts
+  // context switches as its own.
   struct Books {
     uint64_t page_faults = 0, context_switches = 0, task_clock_ns = 0;
   };

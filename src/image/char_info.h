@@ -23,7 +23,8 @@ inline constexpr uint32_t kClusterMarks = kMarkAfterKey | kMarkOfTwoBytes | kMar
 
 class CharInfo {
  public:
-  // What the builder puts together. Nothing joins a character of no info.
+  // Makes the info of a character; the builder puts its parts together. Nothing joins a character
+  // of no info.
   constexpr CharInfo() = default;
   static constexpr CharInfo OfCode(uint32_t code) { return CharInfo(code); }
   static constexpr uint32_t kLastList = 0xffff;  // the last place that a list may have
@@ -57,7 +58,7 @@ class CharInfo {
   // Its code is no piece of its own.
   constexpr bool IsUnknown() const { return Has(kUnknown); }
   constexpr bool IsMark() const { return Has(kMarks); }
-  // What it becomes may depend on others.
+  // Returns whether the character may become something that depends on others.
   constexpr bool IsDoubtful() const { return Has(kNormalizes | kGeneralPath | kMarks); }
   // Why it may be read together with the character before it, and with the one after it.
   constexpr uint32_t marks() const { return (bits_ & kMarks) >> kMarkShift; }

@@ -47,9 +47,8 @@ constexpr bool RetiredFastRoadReason(uint32_t reason) {
   return reason == 4 || reason == 6 || (reason >= 8 && reason <= 10);
 }
 
-// What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
-// numbers that are no reason. With kNormalizer and kPreTokenizer the element's OpInfo::type says
-// which.
+// Returns the reason in the words of the file formats; "" for kNone and for numbers that are no
+// reason. With kNormalizer and kPreTokenizer the element's OpInfo::type says which.
 constexpr const char* FastRoadReasonName(FastRoadReason reason) {
   switch (reason) {
     case FastRoadReason::kNone:

@@ -122,8 +122,8 @@ struct Config {
   // element its number in ops.def, else 0.
   uint32_t fast_road_reason, fast_road_op;
   uint32_t model_kind;  // ModelKind
-  // Of WordPiece: the characters that a word has at most, longer ones are the unknown token, and what
-  // pieces begin with that go on in a word. 0 and empty otherwise.
+  // Limits of WordPiece: the most characters of a word (longer ones are the unknown token), and the
+  // prefix of pieces that go on in a word. 0 and empty otherwise.
   uint32_t max_input_chars;
   Text continuing_prefix;
 };
@@ -166,8 +166,8 @@ enum SegmentRule : uint32_t {
   // what becomes one space.
   kStripLeft = 1 << 1,
   kStripRight = 1 << 2,
-  // Of several separators in a row each makes a word; the words between are of one U+2581. Those
-  // in runs of U+0020, and a line feed after a carriage return, count as one with these rules.
+  // Each of several separators in a row makes a word; the words between are of one U+2581. Those in
+  // runs of U+0020, and a line feed after a carriage return, count as one with these rules.
   kEverySpaceIsWord = 1 << 3,
   kSpaceRunIsOne = 1 << 4,
   kCrLfIsOne = 1 << 5,
@@ -178,7 +178,7 @@ enum SegmentRule : uint32_t {
   kSpaceHasNoOffsets = 1 << 8,
   // Offsets follow rules of their own: the general path knows them.
   kNoOffsets = 1 << 9,
-  // With kEverySpaceIsWord: a separator that begins the text is an empty word too.
+  // A separator that begins the text is an empty word too (only with kEverySpaceIsWord).
   kFrontSpaceIsWord = 1 << 10,
   // White space that is a character between others is dropped at an end of a stretch: those with
   // such an end take the general path.
@@ -188,7 +188,7 @@ enum SegmentRule : uint32_t {
   // bytes are the signs of ASCII; kExpansions says which other characters become signs. Not with
   // kEverySpaceIsWord.
   kPunctuationIsWord = 1 << 13,
-  // With that: spaces before a sign make a word of one U+2581.
+  // Spaces before a sign make a word of one U+2581 (only with kPunctuationIsWord).
   kSpaceBeforeSignIsWord = 1 << 14,
   // BPE: segments are the splits of the pattern, and parts of them. With no other rule but the next.
   kPatternSplits = 1 << 15,
@@ -198,7 +198,7 @@ enum SegmentRule : uint32_t {
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-// Of models with independent words: what max_input_chars may be at most on the fast road.
+// Limit of max_input_chars on the fast road, for models with independent words.
 inline constexpr uint32_t kMaxWordChars = 4096;
 inline constexpr uint32_t kSegmentRules = (1 << 16) - 1;
 struct SegmentConfig {
@@ -212,8 +212,8 @@ struct SegmentConfig {
   uint32_t span_bits;
   // kPatternSplits: runs of two to so many spaces are added tokens of normalized text; 0: none are.
   uint32_t space_run;
-  // Of kPatternSplits too, bits that say where words are not cut into parts: after characters of three
-  // bytes, by the low six bits of the last one; and beside characters of two, by those of the first.
+  // Masks of kPatternSplits: words are not cut into parts after characters of three bytes, by the low
+  // six bits of the last one, and beside characters of two, by those of the first.
   uint64_t uncut_lasts, uncut_firsts;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits, or signs) and the letters. No piece spans a common byte and a letter.
@@ -237,9 +237,9 @@ constexpr uint32_t MakeFail(uint32_t chars, uint32_t base) {
   return chars << kFailCharsShift | base;
 }
 
-// What a search needs of a state besides: the pieces that end there, longest first, without those
-// that no best path takes (builder/models/unigram/pruning.h). Those after the first are often the same in other
-// states, which share them.
+// Other pieces of a state: those that end there, longest first, without those that no best path takes
+// (builder/models/unigram/pruning.h). Those after the first are often the same in other states, which share
+// them.
 struct AutomatonState {
   uint64_t edge;  // kNoEdge in units that are not used
   uint32_t more;  // in kAutomatonEdges, from where two may be read: kNoEdge stands after the last
@@ -307,8 +307,8 @@ constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
 // neighbours share a piece. From here on segments are cut at every place where none does.
 inline constexpr char32_t kFirstCjk = 0x2e80;
 
-// Of kDirectCodes: by code point the codes of those of the first 65,536 characters that are one code,
-// a piece, and not read with the character before them; the last element is only read beyond.
+// Size of kDirectCodes: codes, by code point, of those of the first 65,536 characters that are one
+// code, a piece, and not read with the character before them; the last element is only read beyond.
 inline constexpr uint32_t kDirectCodeCount = 0x10001;
 
 // Says how many ids a segment has, and when they hold (models/unigram/exactness.h).
@@ -357,7 +357,8 @@ constexpr uint32_t SpanHash(uint32_t codes, uint32_t span_bits) {
   return (codes * kPairFactor) >> (32 - span_bits);
 }
 
-// Of the lists that characters become (image/char_info.h). Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
+// Limit of the lists that characters become (image/char_info.h). Longer replacements go through the normalizer; the
+// longest of published charsmaps is U+FDFA's, of 18.
 inline constexpr uint32_t kMaxExpansionCodes = 24;
 // Stands before the code of a sign in a list. Above any code.
 inline constexpr uint16_t kSign = 0xffff;

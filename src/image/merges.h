@@ -53,13 +53,15 @@ struct MergeTables {
   std::span<const uint16_t> factors;  // by bucket, 1 << bits for some bits from 1 on
   std::span<const uint32_t> slots;    // the same
   std::span<const uint64_t> merges;   // by number, see PackMerge
-  // By number, where some share a rank: the least number that has the same rank. Else empty.
+  // Ranks by number, for files in which some merges share one: the least number that has the same
+  // rank. Else empty.
   std::span<const uint32_t> ranks;
 };
 
-// What the bytes of a character are merged to before anything else happens to them, in a word of a
-// byte-level model (models/bpe/byte_symbols.h); spaced: of the character after the one space that begins
-// the word, with that space. The rank is the greatest of the merges, kLoud if there is no such id.
+// Token that the bytes of a character are merged to before anything else happens to them, in a word of a
+// byte-level model (models/bpe/byte_symbols.h); spaced: the same for the character after the one space
+// that begins the word, with that space. The rank is the greatest of the merges, kLoud if there is no
+// such id.
 struct QuietCharacter {
   uint32_t id, rank, spaced_id, spaced_rank;
 };

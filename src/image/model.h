@@ -29,7 +29,7 @@ struct CodePointTable {
   }
 };
 
-// What the fast road (fast/) reads. config is a copy, and empty where the pipeline does not allow
+// Tables of the fast road (fast/). config is a copy, and empty where the pipeline does not allow
 // that road: then nothing else is there either.
 struct SegmentTables {
   std::optional<image::SegmentConfig> config;

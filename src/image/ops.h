@@ -28,7 +28,7 @@ enum class NormalizerOp : uint32_t {
 #define NORMALIZER(number, op, ...) op = number,
 #include "image/ops.def"
 };
-// Those of the families of normalize/filters.h and replace.h, and the others.
+// Elements of the families of normalize/filters.h and replace.h, and the others.
 enum class FilterOp : uint32_t {
 #define FILTER(number, op, ...) op = number,
 #include "image/ops.def"
@@ -59,7 +59,7 @@ enum class DecoderOp : uint32_t {
 
 enum class Part : uint8_t { kNormalizer, kPreTokenizer, kDecoder };
 
-// What an element reads besides the text. kProps is there for all of them.
+// Tables that an element reads besides the text. kProps is there for all of them.
 enum OpTables : uint8_t {
   kLowerTable = 1,       // kLower
   kCanonicalTable = 2,   // kDecomp, kCcc

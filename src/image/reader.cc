@@ -90,7 +90,7 @@ rankfeed_status AssignAll(const Sections& s, Model* model, rankfeed_error_detail
   return RANKFEED_OK;
 }
 
-// What every model needs is there.
+// Binds the sections and checks that those which every model needs are there.
 rankfeed_status BindAll(const Sections& s, Model* model, rankfeed_error_detail* detail) {
   if (const rankfeed_status status = AssignAll(s, model, detail)) return status;
   if (!model->config) {

@@ -99,7 +99,7 @@ class Verifier {
     Require(!m_.has(kByteLevel) || (m_.bpe() && m_.byte_ids.size() == 256), SectionId::kByteIds);
   }
 
-  // What the reason says has to be so: whoever asks for it is told nothing else.
+  // Requires that the stated reason is so: whoever asks for it is told nothing else.
   void FastRoad() {
     const Config& c = *m_.config;
     Require(c.fast_road_reason <= kLastFastRoadReason, SectionId::kConfig);
@@ -407,7 +407,8 @@ class Verifier {
     CharInfos();
   }
 
-  // What all fast roads read: the table by table_bits, and but for BPE every character.
+  // Checks the tables that all fast roads read: the one by table_bits, and but for BPE every
+  // character.
   void LookUpSizes() {
     const SegmentConfig& w = *m_.segment.config;
     Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,

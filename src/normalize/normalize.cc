@@ -95,7 +95,7 @@ bool IsAboutSpaces(const Model& model, const image::Step& step) {
 
 rankfeed_status RunSegmentNormalizer(const Model& model, Buffers* buffers) {
   for (const image::Step& step : model.normalizer) {
-    // What is put in front of a stretch is none of a segment's.
+    // A prefix of the stretch is no part of a segment.
     if (IsAboutSpaces(model, step) || step.op == static_cast<uint32_t>(image::Op::kPrepend)) continue;
     if (const rankfeed_status status = RunNormalizerStep(model, step, buffers)) return status;
   }

@@ -123,8 +123,8 @@ class Transform {
     }
   }
 
-  // As pushing, one by one, the characters of input bytes [from, to) with change 0, which are next;
-  // false, and nothing is done, where a drop was forgotten, so that others are.
+  // Keeps the characters of input bytes [from, to), which are next, as if each were pushed with
+  // change 0; returns false, and does nothing, where a drop was forgotten, so that others are.
   bool Keep(uint32_t from, uint32_t to) {
     if (in_.begin == nullptr) {
       writer_.Copy(from, to);

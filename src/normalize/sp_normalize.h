@@ -17,7 +17,7 @@
 
 namespace rankfeed::normalize {
 
-// What normalizer_spec and trainer_spec say, as views into the image.
+// Settings of normalizer_spec and trainer_spec, as views into the image.
 struct SpNormalizer {
   Charsmap charsmap;
   trie::View user_defined;  // code = byte + 1; empty for the denormalizer, which has no matcher
@@ -34,7 +34,7 @@ SpNormalizer SpNormalizerOf(const Model& model);
 // Bytes of the longest user-defined symbol at the front of input, 0 if there is none (PrefixMatch).
 uint32_t LongestSpSymbol(const SpNormalizer& normalizer, std::string_view input);
 
-// What one step of that pass reads and what it becomes, before any rule about spaces.
+// Text of one step of that pass and what it becomes, before any rule about spaces.
 struct SpPrefix {
   std::string_view text;
   uint32_t consumed;  // at least 1

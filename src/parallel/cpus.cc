@@ -78,7 +78,7 @@ uint32_t QuotaCpus(const std::string& root) {
     const Mount mount = MountOf(root, second);
     if (mount.folder.empty()) continue;
     std::string group = GroupOf(root, second);
-    // What is mounted may be a group of the hierarchy, with paths still told from its top.
+    // The mount may be a group of the hierarchy, with paths still told from its top.
     if (mount.group != "/" && group.starts_with(mount.group)) group.erase(0, mount.group.size());
     if (group == "/" || group.find("/..") != std::string::npos) group.clear();
     for (;;) {
@@ -94,7 +94,8 @@ uint32_t QuotaCpus(const std::string& root) {
 uint32_t UsableCpus() {
   uint32_t cpus = std::thread::hardware_concurrency();
 #ifdef __linux__
-  // As many as the kernel has room for are not known: a set of too few is refused.
+  // The number of processors that the kernel has room for is not known: a set of too few is
+  // refused.
   for (int room = 1024; room <= 1 << 20; room *= 4) {
     cpu_set_t* const set = CPU_ALLOC(static_cast<size_t>(room));
     if (set == nullptr) break;

@@ -12,7 +12,7 @@ namespace {
 int CopyOnce(int fd, size_t size, Mapping* out) {
   void* const base = MapAligned(size, -1);
   if (base == nullptr) return errno;
-  // Where there are none, base pages serve as well.
+  // Base pages serve as well where there are no huge ones.
   if (size >= kHugePage) (void)AdviseHugePages(base, size, true);
   int error = ReadFile(fd, base, size);
   if (error == 0) error = MakeReadOnly(base, size);

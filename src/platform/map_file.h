@@ -33,8 +33,8 @@ struct Mapping {
 int CopyFile(const char* path, Mapping* out);
 // Maps path read-only and shared, as it is and as it will be.
 int MapFile(const char* path, Mapping* out);
-// As CopyFile, of an open file; but one that is sealed against every change (fcntl(2), File
-// Sealing), as the memfd of a placement is, is mapped.
+// Copies an open file as CopyFile does, but maps one that is sealed against every change (fcntl(2),
+// File Sealing), as the memfd of a placement is.
 int CopyOrMapSealed(int fd, Mapping* out);
 
 // Opens a regular file that is not empty; the caller closes it.

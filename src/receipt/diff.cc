@@ -23,7 +23,8 @@ void Check(const Json& receipt, const char* which) {
   }
 }
 
-// Where more is better; everything else that is a number is a cost or a size.
+// Returns whether more of the field is better; everything else that is a number is a cost or a
+// size.
 bool MoreIsBetter(const std::string& field) {
   for (const char* part : {"per_second", "instructions_per_cycle", "huge_bytes", "rounds"}) {
     if (field.find(part) != std::string::npos) return true;

@@ -18,7 +18,8 @@ struct EncodeCost {
   double first_p50_us = 0;              // every text for the first time, caches of the engine empty
   double p50_us = 0, p95_us = 0, p99_us = 0, max_us = 0;  // of single texts, rounds after the first
   double seconds = 0, cpu_seconds = 0;  // of all rounds after the first
-  // By the thread's CPU clock: what other programs take from the machine is not the engine's.
+  // Returns the rate by the thread's CPU clock: what other programs take from the machine is not
+  // the engine's.
   double bytes_per_second() const {
     return cpu_seconds == 0 ? 0 : static_cast<double>(text_bytes * rounds) / cpu_seconds;
   }

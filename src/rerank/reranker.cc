@@ -189,7 +189,7 @@ rankfeed_batch_row Reranker::RowOf(const Document& document, uint32_t index, uin
   row.token_begin = range.begin;
   row.token_end = range.end;
   if (const TokenView& tokens = document.tokens; tokens.begin != nullptr && range.size() != 0) {
-    // Of the document, not of the text that it is tokenized in.
+    // Places count in the document, not in the text that it is tokenized in.
     const auto in_document = [&](uint32_t place) {
       const size_t before = store_.before_bytes();
       const size_t size = request_.documents[index].text.size;

@@ -17,7 +17,7 @@
 
 namespace rankfeed::serve {
 
-// Where the model runs.
+// Device that the model runs on.
 struct Device {
   const rankfeed_gpu_backend* backend = nullptr;  // null: the host, on the workers' threads
   uint32_t dtype = RANKFEED_DTYPE_AUTO;

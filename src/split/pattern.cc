@@ -65,7 +65,8 @@ size_t Pattern::Run(std::string_view text, size_t at, uint32_t kinds, size_t mos
 
 size_t Pattern::End(std::string_view text, size_t begin) const {
   if (const size_t end = Match(text, begin); end != begin) return end;
-  // What no arm takes, up to the next match; where none begins, looking costs a few characters.
+  // The text that no arm takes, up to the next match; where none begins, looking costs a few
+  // characters.
   size_t at = begin;
   do {
     at += At(text, at).size;

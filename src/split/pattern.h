@@ -49,7 +49,7 @@ enum Knob : uint32_t {
   kLettersAndMarks = 2u << 4,
   kCasedLetters = 3u << 4,
   kLettersMask = 3u << 4,
-  // What may stand before them: a blank, [^\r\n\p{L}\p{N}], [^\r\n\p{L}\p{P}\p{S}].
+  // Prefixes of letters: a blank, [^\r\n\p{L}\p{N}], [^\r\n\p{L}\p{P}\p{S}].
   kBlankPrefix = 1u << 6,
   kSignPrefix = 2u << 6,
   kDigitPrefix = 3u << 6,
@@ -74,7 +74,7 @@ enum Knob : uint32_t {
   kKana = 1u << 19,         // [一-龥぀-ゟ゠-ヿ]+, alone
 };
 inline constexpr uint32_t kMostKnobs = (1u << 20) - 1;
-// Of ByteLevel with use_regex.
+// Knobs of ByteLevel with use_regex.
 inline constexpr uint32_t kGpt2Knobs = kContraction | kLetters | kBlankPrefix | kAnyDigits |
                                        kBlankBeforeDigits | kOthersAndMarks | kSpaces;
 
@@ -82,9 +82,9 @@ class Pattern {
  public:
   Pattern(const Model& model, uint32_t knobs);
 
-  // Where the split of text ends that begins at `begin`, which is less than text.size() and the end of
-  // another or 0. text is valid UTF-8, and its end the end of what the pattern sees. Splits of a text
-  // one after the other cost O(text) together.
+  // Returns the end of the split of text that begins at `begin`, which is less than text.size() and
+  // the end of another or 0. text is valid UTF-8, and its end the end of what the pattern sees. Splits
+  // of a text one after the other cost O(text) together.
   size_t End(std::string_view text, size_t begin) const;
 
   // The end of the contraction at `at`, or `at`.

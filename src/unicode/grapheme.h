@@ -91,7 +91,7 @@ class ClusterRules {
   bool odd_indicators_ = false;
 };
 
-// Where the cluster that starts at text[pos] ends. text is valid UTF-8. O(cluster).
+// Returns the end of the cluster that starts at text[pos]. text is valid UTF-8. O(cluster).
 inline uint32_t ClusterEnd(const Model& model, std::string_view text, uint32_t pos) {
   const auto byte = [&](uint32_t i) { return static_cast<unsigned char>(text[i]); };
   const auto n = static_cast<uint32_t>(text.size());

@@ -16,7 +16,7 @@
 
 namespace rankfeed::builder {
 
-// What is wrong with a source, where, and which status it becomes.
+// Fault of a source: message, place, and the status that it becomes.
 struct BuildError : std::runtime_error {
   BuildError(rankfeed_status status, uint64_t offset, const std::string& message)
       : std::runtime_error(message), code(status), byte_offset(offset) {}
@@ -63,7 +63,8 @@ struct ModelSpec {
   bool unigram() const { return kind == image::ModelKind::kUnigram; }
   bool wordpiece() const { return kind == image::ModelKind::kWordPiece; }
   bool bpe() const { return kind == image::ModelKind::kBpe; }
-  // By the model's own id; of WordPiece and BPE in the order of the file, each text once.
+  // Pieces by the model's own id; those of WordPiece and BPE in the order of the file, each text
+  // once.
   std::vector<PieceSpec> pieces;
   // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R), and
   // how many token ids there are before added tokens.

@@ -12,8 +12,8 @@
 
 namespace rankfeed::builder {
 
-// By rising key(item), a uint64_t. Stable. Bytes in which no two keys differ cost one look at each
-// key. O(items); 4 bytes an item of memory.
+// Sorts by rising key(item), a uint64_t. Stable. Bytes in which no two keys differ cost one look at
+// each key. O(items); 4 bytes an item of memory.
 template <class Key>
 void RadixSort(std::vector<uint32_t>* items, const Key& key) {
   uint64_t some = 0, all = UINT64_MAX;  // bits that are set in some key, in all keys
@@ -32,7 +32,7 @@ void RadixSort(std::vector<uint32_t>* items, const Key& key) {
   }
 }
 
-// By rising key(item), and by less(item, item) among equal ones.
+// Sorts by rising key(item), and equal ones by less(item, item).
 template <class Key, class Less>
 void RadixSort(std::vector<uint32_t>* items, const Key& key, const Less& less) {
   RadixSort(items, key);

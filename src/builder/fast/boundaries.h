@@ -21,8 +21,9 @@ struct Boundaries {
   ByteSet common, letters;  // SegmentConfig::common and letters
 };
 
-// Where words end beside signs, the common bytes are those of ASCII, and segments end where words
-// do. Nothing if one of them is not itself, whatever comes before it.
+// Returns the common bytes, those of ASCII, for vocabularies whose words end beside signs and whose
+// segments end where words do. Nothing if one of them does not stay itself, whatever comes before
+// it.
 std::optional<ByteSet> AsciiSigns(const Model& model, const Characters& characters);
 
 // Forbids boundaries beside characters. O(characters).

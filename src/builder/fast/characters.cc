@@ -41,7 +41,8 @@ void AddCharInfo(const std::vector<CharInfo>& info, std::vector<SectionData>* ou
   out->emplace_back(image::SectionId::kCharInfo, std::move(chars));
 }
 
-// As stretch/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+// Returns whether stretch/normalized_tokens.h can look for the text: several ASCII characters that
+// pieces hold too.
 static bool CanBeFound(const Model& model, std::string_view text) {
   return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
     return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
@@ -75,7 +76,7 @@ FastRoadReason Characters::Classify() {
   return FastRoadReason::kNone;
 }
 
-// What added tokens begin with that are looked for in normalized text.
+// Marks the characters that begin an added token which is looked for in normalized text.
 void Characters::FindTokenBegins() {
   for (const image::AddedToken& token : model_.added_tokens) {
     const std::string_view text = model_.text(token.normalized);
@@ -117,13 +118,13 @@ FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
     return FastRoadReason::kSeparatorPatterns;
   }
   const std::string_view before = normalized_.BeforeCharsmap(byte, before_room);
-  // Where it is a key it would replace a mark after it too.
+  // A byte that is a key would replace a mark after it too.
   const bool replaces_more = before.size() != 1 || keys_.SomeLonger(before) ||
                              (keys_.Replaces(before) && !BreaksClusters(before[0]));
   return replaces_more ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;
 }
 
-// What a character becomes on its own.
+// Returns the text that a character alone becomes; room is where it may lie.
 std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
   if (!pipeline_.sentencepiece) return normalized_.Of(cp, room);
   const std::string_view c(room, utf8::Encode(cp, room));
@@ -191,7 +192,7 @@ CharInfo Characters::Meaning(char32_t cp) {
   return CharOf(cp);
 }
 
-// Of a character that becomes something else, or is a sign.
+// Returns the info of a character that becomes something else, or is a sign.
 CharInfo Characters::Expansion(char32_t cp, std::string_view normal) {
   std::vector<uint16_t> list = {0};
   bool spaces = false;  // or signs

@@ -36,8 +36,8 @@ class CharsmapKeys {
   // those that only end clusters too long to be looked up (HuggingFace).
   bool IsFirst(char32_t cp) const { return first_[cp]; }
   bool IsLater(char32_t cp) const { return later_[cp]; }
-  // Of keys of several characters, the first one and what the replacement begins with; a space for
-  // none.
+  // Pairs of a key's first character and the first of its replacement (a space for none), for keys
+  // of several characters.
   const std::set<std::pair<char32_t, char32_t>>& joins() const { return joins_; }
 
  private:

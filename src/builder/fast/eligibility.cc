@@ -24,7 +24,7 @@ using image::FastRoadReason;
 using image::Op;
 using image::Step;
 
-// What the search over costs needs of the pieces.
+// Returns whether the pieces allow the search over costs, or the reason why not.
 FastRoadReason ClassifyPieces(const Model& model) {
   // Two unknown characters must never beat a piece that spells them, so that no fused unknown is in
   // the vocabulary: unk_score is min_score - 10.
@@ -41,7 +41,7 @@ FastRoadReason ClassifyPieces(const Model& model) {
                                             : FastRoadReason::kNone;
 }
 
-// What a text begins with, and what becomes of its spaces.
+// Returns the rules of what a text begins with and what becomes of its spaces.
 uint32_t SentencePieceRules(const Model& model) {
   const bool prefix = model.has(image::kAddDummyPrefix);
   uint32_t rules = prefix ? 0 : uint32_t{image::kPrependsNever};

@@ -14,11 +14,11 @@ namespace rankfeed::builder {
 
 inline constexpr char32_t kMetaspace = 0x2581;
 inline constexpr char kMetaspaceBytes[] = "\xe2\x96\x81";
-// What stands in front of words: U+2581, or a space where a SentencePiece model does
+// Returns the character in front of words: U+2581, or a space for a SentencePiece model that does
 // not escape it.
 char32_t WordStart(const Model& model);
 
-// What becomes of white space that is left when all is normalized (HuggingFace).
+// Fate of white space that is left when all is normalized (HuggingFace).
 enum class Words {
   kSplitAtWhiteSpace,  // it is dropped between words, and of any kind
   kStripped,           // spaces are, and other white space at the end of a stretch
@@ -38,13 +38,14 @@ struct OffTheFastRoad {
   uint32_t op = 0;  // its number, of reasons about an element
 };
 
-// Of a SentencePiece model: whether a piece is a user-defined symbol (fast/symbols.h).
+// Returns whether a piece of a SentencePiece model is a user-defined symbol (fast/symbols.h).
 bool IsUserDefined(const Model& model, uint32_t id);
 
 // The greatest score above 0 that a piece has for each of its characters, 0 if none has any.
 double GreatestScore(const Model& model);
 
-// What pre-tokenizer and options say; the normalizer's part is that of normalized_characters.h.
+// Returns the pipeline that pre-tokenizer and options make; normalized_characters.h has the
+// normalizer's part.
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model);
 
 }  // namespace rankfeed::builder

@@ -177,8 +177,8 @@ bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
   return false;
 }
 
-// What an EDIT finds that is of several characters; empty for one that reads each character alone, or is
-// about white space, which SettleSpaces sees to.
+// Returns the pattern of an EDIT that finds several characters; empty for one that reads each character
+// alone, or is about white space, which SettleSpaces sees to.
 std::string_view NormalizedCharacters::Pattern(const Step& step) const {
   const std::string_view a = model_.text(step.a);
   switch (image::EditOp{step.op}) {
@@ -394,7 +394,7 @@ bool NormalizedCharacters::AddSpaceStep(const Step& step, Pipeline* pipeline) {
                          (step.arg1 != 0 ? uint32_t{image::kStripRight} : 0);
       return true;
     }
-    // What a run was replaced by is not white space.
+    // The replacement of a run is not white space.
     const bool to_metaspace =
         collapse_.step != nullptr && model_.text(collapse_.step->b) == kMetaspaceBytes;
     if (strip_.step != nullptr || step.arg1 == 0 || to_metaspace) return false;
@@ -442,7 +442,7 @@ bool NormalizedCharacters::OnlySpaces(const SpaceStep& before) const {
   return before.contents[' '] == kSpaces;
 }
 
-// What was white space then, alone or among others, and is something else now leaves.
+// Sends to the general path what was white space, alone or among others, and is something else now.
 void NormalizedCharacters::LeaveLostSpaces(const SpaceStep& before) {
   for (size_t cp = 0; cp < before.contents.size(); ++cp) {
     if ((before.contents[cp] & (kSpaces | kOtherWhiteSpace)) == 0) continue;
@@ -498,7 +498,7 @@ OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   if (stripped && strip_.step->arg0 != 0 && (pipeline->rules & image::kPrependRules) != 0) {
     return Because(*strip_.step);
   }
-  // What begins a text with spaces has a U+2581 of its own then.
+  // A text that begins with spaces begins with a U+2581 of its own then.
   if (stripped && strip_.step->arg0 != 0) pipeline->rules |= image::kNoOffsets;
   pipeline->words = stripped ? Words::kStripped : Words::kTrailing;
   if (stripped && strip_.step->arg0 != 0) pipeline->rules |= image::kDropsOtherLeft;

@@ -75,7 +75,7 @@ class NormalizedCharacters {
   // keeps texts off the fast road. O(characters * steps).
   OffTheFastRoad Compose(Pipeline* pipeline);
 
-  // What a character becomes on its own; room is where it may lie.
+  // Returns the text that a character alone becomes; room is where it may lie.
   std::string_view Of(char32_t cp, char (&room)[4]) const { return Look(changed_, cp, room); }
   bool IsChanged(char32_t cp) const { return changed_.Find(cp) != nullptr; }
   // The same in front of the charsmap.
@@ -92,7 +92,7 @@ class NormalizedCharacters {
   bool JoinsLineEnds() const;
 
  private:
-  // What a character consists of at some step.
+  // Contents of a character at some step.
   enum Content : uint8_t { kNothing = 1, kSpaces = 2, kOtherWhiteSpace = 4, kOthers = 8 };
   // A step that looks for white space, and all characters then.
   struct SpaceStep {

@@ -7,7 +7,8 @@
 namespace rankfeed::builder {
 namespace {
 
-// Of each unit. No two nodes share a base, so a child's place less its label names its parent.
+// Returns the parent of each unit. No two nodes share a base, so a child's place less its label
+// names its parent.
 std::vector<uint32_t> Parents(std::span<const trie::Unit> units) {
   std::vector<uint32_t> owner(units.size(), 0);
   for (uint32_t i = 1; i < units.size(); ++i) {

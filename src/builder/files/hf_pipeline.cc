@@ -354,7 +354,7 @@ void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* step
   if (type == "Sequence") {
     ReadSequence(value.At("decoders"), count,
                  [&](const Json& item) { AppendDecoder(item, count, steps); });
-    // Without steps the tokens are joined with spaces; a chain, even an empty one, joins with
+    // Joins the tokens with spaces where there is no step; a chain, even an empty one, joins with
     // nothing, which is what Fuse does.
     if (steps->empty()) steps->push_back(Step(Op::kFuse));
   } else if (type == "Metaspace") {

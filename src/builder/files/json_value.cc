@@ -9,9 +9,9 @@
 namespace rankfeed::builder {
 namespace {
 
-// Where the value at pointer begins, by a second, lazy parse; npos when that fails. simdjson 3.0.1
-// takes the square of a member's name to undo its escapes, so a place under a name longer than any
-// that is read is left out.
+// Returns the begin of the value at pointer, by a second, lazy parse; npos when that fails.
+// simdjson 3.0.1 takes the square of a member's name to undo its escapes, so a place under a name
+// longer than any that is read is left out.
 size_t OffsetOf(const JsonSource& source, const std::string& pointer) {
   if (pointer.size() > kMaxStringBytes) return std::string::npos;
   simdjson::ondemand::parser parser;

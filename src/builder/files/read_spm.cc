@@ -319,7 +319,8 @@ class Reader {
     normal_ = std::move(normal);
   }
 
-  // What the releases differ in, or what depends on the text around it, and no published model has.
+  // Refuses pieces that the releases treat differently, or whose fate depends on the text around;
+  // no published model has them.
   void CheckPieceOfBpe(size_t i, bool twice) const {
     const PieceSpec& piece = spec_.pieces[i];
     if (twice) FailPiece(i, RANKFEED_E_UNSUPPORTED, "\"" + piece.text + "\" is also a piece of another type");

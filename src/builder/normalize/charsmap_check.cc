@@ -14,7 +14,8 @@ namespace {
 constexpr uint32_t kMaxKeysOnPath = 32;       // sentencepiece normalizer.h kMaxTrieResultsSize
 constexpr uint32_t kMaxKeySize = kMaxCharsmapKeyBytes;
 constexpr uint32_t kMaxKeyBytes = 8u << 20;   // of all keys; published: 225,000 of at most 12
-// Of the replacements of all rules. Rules may share them, so few bytes can stand for very many.
+// Limit of the replacements of all rules. Rules may share them, so few bytes can stand for very
+// many.
 constexpr uint64_t kMaxBytesOfReplacements = 8u << 20;
 
 uint32_t Offset(uint32_t unit) {

@@ -266,7 +266,7 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
   }
 }
 
-// What the pre-tokenizer may add: Metaspace turns a space into its replacement and puts one before
+// Adds the pre-tokenizer's growth: Metaspace turns a space into its replacement and puts one before
 // each split it is given.
 void BeforePreTokenizer(Costs& costs, const ModelSpec& spec, double* constant) {
   bool splits = false;  // a step before may start a split at any character

@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kUnbounded = 0xffffffffu;
 constexpr size_t kMaxAlternatives = 64, kMaxDepth = 4;
 
-// What is written in brackets, or alone: characters and properties ("L"; "s" is \s).
+// Contents of brackets, or of one escape alone: characters and properties ("L"; "s" is \s).
 struct Class {
   bool negated = false;
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // sorted, apart

@@ -359,7 +359,7 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
     const char* const file = place.file.c_str();
     std::string_view bytes = Open(file, pages, loaded.get());
     if (!IsImage(bytes)) {
-      // What is compiled must not change meanwhile.
+      // A copy is compiled: the file must not change meanwhile.
       if (pages == RANKFEED_PAGES_FILE) bytes = Open(file, RANKFEED_PAGES_AUTO, loaded.get());
       const Source source(bytes, place.file, place.kind, options);
       CompileInPlace(source, file, pages, options, loaded.get());

@@ -161,7 +161,8 @@ class Settings::Reader {
            std::any_of(named_.begin(), named_.end(), [&](const auto& named) { return is(named.second); });
   }
 
-  // Where two are equal, the settings of the last count, but for those of added_tokens_decoder.
+  // Adds a token. The settings of the last of two equal ones count, but for those of
+  // added_tokens_decoder.
   void Add(Token token) {
     if (token.content.empty()) return;
     std::vector<Token>& tokens = settings_.tokens_;

@@ -24,8 +24,9 @@ struct FileInfo {
 int InfoOf(int fd, FileInfo* out);
 int InfoOf(const char* path, FileInfo* out);
 
-// What keeps a file from being read to its end: "is a folder", "is a device", "is a socket", and for
-// kWhole, whose size must be known, "is a pipe". Null where nothing does or there is no file. O(1).
+// Returns what keeps a file from being read to its end: "is a folder", "is a device", "is a socket",
+// and for kWhole, whose size must be known, "is a pipe". Null where nothing does or there is no
+// file. O(1).
 enum class ReadAs { kWhole, kStream };
 const char* WhyUnreadable(int fd, ReadAs how);
 const char* WhyUnreadable(const char* path, ReadAs how);
@@ -43,7 +44,7 @@ int WriteAt(int fd, const void* from, size_t size, uint64_t offset);
 // Readers are not kept out.
 int LockAgainstWriters(int fd);
 int Truncate(int fd, uint64_t size);
-// What was written is on its disk: one system call, two on macOS.
+// Puts what was written on its disk: one system call, two on macOS.
 int SyncFile(int fd);
 // The names in the folder are. Windows has no such call: its renames are written through.
 int SyncFolder(const char* folder);
@@ -57,7 +58,7 @@ inline constexpr bool kReplacesOpenFiles = true;
 int Rename(const char* from, const char* to);
 void Remove(const char* path);  // errors are ignored
 
-// What strerror says, to memory of the caller's: a terminated string of at most capacity bytes.
+// Writes strerror's text to memory of the caller's: a terminated string of at most capacity bytes.
 void ErrorText(int error, char* out, size_t capacity);
 
 }  // namespace rankfeed::files

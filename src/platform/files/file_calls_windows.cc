@@ -145,8 +145,8 @@ int SyncFolder(const char*) {
 
 namespace {
 
-// As on other systems: over a file that someone has open, who keeps the old one. NTFS of Windows 10 and
-// newer. to: a whole path.
+// Renames over a file that someone has open, who keeps the old one, as other systems do. NTFS of
+// Windows 10 and newer. to: a whole path.
 DWORD RenameOver(HANDLE file, const wchar_t* to) {
   constexpr DWORD kReplace = 1, kLikePosix = 2;  // FILE_RENAME_FLAG_*
   struct {

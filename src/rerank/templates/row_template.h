@@ -45,7 +45,7 @@ struct Refusal {
   uint32_t part = 0;
 };
 
-// What of a template is not of one request: roles' texts to put in.
+// Texts of the roles, the part of a template that changes with a request.
 struct Roles {
   std::string_view query, instruction, document;
   uint32_t count = 0, number = 0;  // of documents in the row, and of this one
@@ -87,7 +87,7 @@ struct RowTemplate {
                        rankfeed_encoding* io) const;
   // The text of a step's parts.
   void Write(std::span<const Part> step, const Roles& roles, TextWriter* out) const;
-  // Of the document's step what is before the document, and what is after it.
+  // Returns the parts of the document's step before the document; after_document, those after it.
   std::span<const Part> before_document() const { return document.first(document_at); }
   std::span<const Part> after_document() const { return document.subspan(document_at + 1); }
   // The limits of query and document, as the reference has them for rows of so many tokens; 0: none.

@@ -129,7 +129,7 @@ class Build {
     }
   }
 
-  // Where the edges are in out_.edges, after them kNoEdge.
+  // Returns the place of the edges in out_.edges, after them kNoEdge.
   uint32_t ListOf(std::span<const uint64_t> list) {
     if (list.empty()) return 0;
     std::array<uint64_t, image::kMaxSegmentPieceChars> hash;  // of the edges from each on

@@ -47,7 +47,7 @@ class PathFinder {
     search_.Solve(model_, kernels_, rule);
     return search_.path(0);
   }
-  // Of the last Solve.
+  // Returns id i of the last Solve.
   uint32_t id(uint32_t i) const {
     return static_cast<uint32_t>(search_.ids()[search_.path(0).first_id + i]);
   }

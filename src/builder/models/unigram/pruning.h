@@ -70,11 +70,11 @@ class Pruner {
   const PieceStates states_;
   const int32_t lead_;
   std::vector<uint32_t> piece_;  // the longest suffix, the state included, that is one; 0: none
-  // Where the row of a state begins, which has an element for each of its characters.
+  // Begins of the states' rows; a row has an element for each character of its state.
   std::vector<uint32_t> row_;
   std::vector<int32_t> reach_;  // by state x and place i: the best path from x[i] to the end of x
-  // By state x and k: the least that the end of x costs more than the place k + 1 characters before
-  // it, when the path to it ends in a piece that is longer than x.
+  // Excess costs by state x and k: the least that the end of x costs more than the place k + 1
+  // characters before it, when the path to it ends in a piece that is longer than x.
   std::vector<int32_t> cross_;
   uint64_t paths_left_ = kPathsAtStart;
 };

@@ -120,7 +120,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildUnigramTables(const 
     if (off.reason != FastRoadReason::kNone) return off;
   }
   const bool has_signs = (pipeline.rules & image::kPunctuationIsWord) != 0;
-  // What a late Strip takes off the begin of a stretch would be a word in front of a sign.
+  // A late Strip would take off the begin of a stretch what would be a word in front of a sign.
   constexpr uint32_t kWithoutSigns = image::kEverySpaceIsWord | image::kDropsOtherLeft;
   if (has_signs && (pipeline.rules & kWithoutSigns) != 0) return kPunctuation;
   Characters characters(model, pipeline, keys, normalized);
