@@ -57,7 +57,7 @@ class IdleMeter {
     bool gap[kDepth] = {};       // what came before this pair was not measured
     bool gap_ahead = false;
     void *begin[kDepth] = {}, *end[kDepth] = {};
-    // By the host's clock, when a pair began and how long its work took to queue.
+    // Times by the host's clock: when a pair began and how long its work took to queue.
     uint64_t began_ns[kDepth] = {}, queueing_ns[kDepth] = {};
   };
   class Entry;  // try-lock of a track

@@ -95,7 +95,7 @@ int32_t NodeOfMemory(const void* memory, size_t bytes) {
       pages[count++] = reinterpret_cast<void*>(at);
     }
     std::fill_n(status, count, -1);
-    // Without nodes to move to, it says where pages are.
+    // The call says where pages are if it gets no nodes to move them to.
     if (syscall(SYS_move_pages, 0, count, pages, nullptr, status, 0) != 0) return kUnknownNode;
     for (size_t i = 0; i < count; ++i) {
       if (status[i] < 0) return kUnknownNode;

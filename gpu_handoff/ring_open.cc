@@ -52,7 +52,7 @@ bool Usable(const rankfeed_gpu_backend& backend) {
          (backend.control_alloc == nullptr) == (backend.control_free == nullptr);
 }
 
-// Those made so far stay with the slot when one fails.
+// Makes a slot's events; those made before one fails stay with the slot.
 int32_t MakeEvents(const rankfeed_gpu_backend* backend, void* ctx, Slot* slot) {
   int32_t rc = backend->event_create(ctx, &slot->landed);
   if (rc != RANKFEED_GPU_OK) slot->landed = nullptr;

@@ -15,7 +15,7 @@
 
 namespace rankfeed::handoff {
 
-// What --device and the like take.
+// Names that --device and the like take.
 #define RANKFEED_GPU_VENDOR_NAME(vendor) #vendor,
 inline constexpr const char* kBackendNames[] = {"host",
                                                 RANKFEED_GPU_VENDORS(RANKFEED_GPU_VENDOR_NAME)};

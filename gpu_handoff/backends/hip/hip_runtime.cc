@@ -118,8 +118,8 @@ RANKFEED_HIP_CALL(hipLaunchKernel,
                    size_t shared, hipStream_t stream),
                   (function_address, grid, block, arguments, shared, stream))
 
-// What hipcc's objects call on their own: when they are loaded, and in the functions that stand for
-// kernels, which are not used to launch.
+// Functions that hipcc's objects call on their own: when they are loaded, and in the functions that
+// stand for kernels, which are not used to launch.
 RANKFEED_HIP_FUNCTION(void**, __hipRegisterFatBinary, (const void* data), (data), nullptr)
 RANKFEED_HIP_FUNCTION(void, __hipUnregisterFatBinary, (void** modules), (modules), )
 RANKFEED_HIP_FUNCTION(void, __hipRegisterFunction,

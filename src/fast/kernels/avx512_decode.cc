@@ -18,10 +18,10 @@ RANKFEED_GATHER inline __m512i Set32(uint32_t value) {
   return _mm512_set1_epi32(static_cast<int32_t>(value));
 }
 
-// Sixteen, and which of them are some.
+// Sixteen code points and a mask of the lanes in use.
 struct CodePoints {
-  __m512i at;
-  __mmask16 are;
+  __m512i values;
+  __mmask16 lanes;
 };
 
 // Decodes characters of three bytes below image::kFirstCjk. count: at most kCharacters; what is
@@ -44,23 +44,23 @@ RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count) {
                                            Set32(image::kFirstCjk - 0x800))};
 }
 
-// How many characters may be read: those that begin before end, up to most of them.
+// Returns how many characters may be read: all that begin before end, up to `most`.
 inline uint32_t Room(const char* text, const char* end, uint32_t most) {
-  const auto there = static_cast<uint32_t>(std::min<ptrdiff_t>((end - text + 2) / 3, kCharacters));
-  return std::min(there, most);
+  const auto begun = static_cast<uint32_t>(std::min<ptrdiff_t>((end - text + 2) / 3, kCharacters));
+  return std::min(begun, most);
 }
 
 // Returns for each of values the one before it; for the first the last of before.
 RANKFEED_GATHER inline __m512i Shifted(__m512i values, __m512i before) {
   return _mm512_alignr_epi32(values, before, 15);
 }
-// The one of values whose bit is set.
+// Returns the value whose bit is set.
 RANKFEED_GATHER inline uint32_t One(__m512i values, uint32_t bit) {
   return static_cast<uint32_t>(_mm_cvtsi128_si32(
       _mm512_castsi512_si128(_mm512_maskz_compress_epi32(static_cast<__mmask16>(bit), values))));
 }
 
-// image::Spanned by pairs of codes. In halves: products of 512-bit vectors lower the clock.
+// Returns image::Spanned of pairs of codes. In halves: products of 512-bit vectors lower the clock.
 RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, __m512i second) {
   const __m256i factor = _mm256_set1_epi32(static_cast<int32_t>(image::kPairFactor));
   const __m512i both = _mm512_or_si512(_mm512_slli_epi32(first, 16), second);
@@ -72,10 +72,10 @@ RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, _
   return _mm512_test_epi32_mask(_mm512_srlv_epi32(bits, _mm512_and_si512(bit, Set32(31))), Set32(1));
 }
 
-// is, by a branch on whether it is what is likely, so that what comes next need not wait for it.
-inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
-  if (is != likely) [[unlikely]] {
-    likely = is;
+// Returns value, by a branch on whether it is the likely one, so that the next step need not wait for it.
+inline uint32_t IfPredicted(uint32_t likely, uint32_t value) {
+  if (value != likely) [[unlikely]] {
+    likely = value;
     asm volatile("" : "+r"(likely));  // no conditional move
   }
   return likely;
@@ -86,13 +86,13 @@ inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
 struct Utf8Bytes {
   uint64_t leads, wrong;
 };
-// those: the bytes there are.
-RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t those) {
-  const auto from = [bytes, those](uint32_t byte) RANKFEED_GATHER {
-    return _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(byte))) & those;
+// Returns the masks of the bytes. valid: mask of the bytes inside the text.
+RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t valid) {
+  const auto from = [bytes, valid](uint32_t byte) RANKFEED_GATHER {
+    return _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(byte))) & valid;
   };
-  const uint64_t two = from(0xc0), three = from(0xe0), on = from(0x80) ^ two;
-  return {those ^ on, (two << 1 | three << 2) ^ on};
+  const uint64_t two = from(0xc0), three = from(0xe0), continuing = from(0x80) ^ two;
+  return {valid ^ continuing, (two << 1 | three << 2) ^ continuing};
 }
 
 // Decodes characters of one to three bytes, with all that takes in registers.
@@ -105,33 +105,34 @@ class Utf8Decoder {
         shifts_(_mm512_setr_epi32(16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 8, 8, 0, 0)),
         leasts_(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x800, -1)) {}
 
-  RANKFEED_GATHER __m512i Places(uint64_t of) const {
-    return _mm512_maskz_compress_epi8(of, places_);
+  // Returns the numbers of the bytes in the mask, one after the other.
+  RANKFEED_GATHER __m512i Places(uint64_t bytes) const {
+    return _mm512_maskz_compress_epi8(bytes, places_);
   }
 
-  // Characters of bytes that begin at those of places that are there, and go on as long as they
-  // should: their code points, and which are not overlong or longer than three bytes.
-  RANKFEED_GATHER CodePoints Decode(__m512i bytes, __m128i places, __mmask16 there) const {
-    return DecodeWords(_mm512_permutexvar_epi8(Quads(places), bytes), there);
+  // Decodes the characters that begin at places, in the lanes of the mask, each as long as its first byte
+  // says. The result's lanes leave out the overlong ones and those of more than three bytes.
+  RANKFEED_GATHER CodePoints Decode(__m512i bytes, __m128i places, __mmask16 lanes) const {
+    return DecodeWords(_mm512_permutexvar_epi8(Quads(places), bytes), lanes);
   }
-  // This does the same where the last character may end in the bytes that come next.
-  RANKFEED_GATHER CodePoints Decode(const __m512i (&bytes)[2], __m128i places, __mmask16 there) const {
-    return DecodeWords(_mm512_permutex2var_epi8(bytes[0], Quads(places), bytes[1]), there);
+  // Does the same where the last character may end in the next bytes.
+  RANKFEED_GATHER CodePoints Decode(const __m512i (&bytes)[2], __m128i places, __mmask16 lanes) const {
+    return DecodeWords(_mm512_permutex2var_epi8(bytes[0], Quads(places), bytes[1]), lanes);
   }
 
  private:
   RANKFEED_GATHER __m512i Quads(__m128i places) const {
     return _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_cvtepu8_epi32(places), quads_), steps_);
   }
-  RANKFEED_GATHER CodePoints DecodeWords(__m512i word, __mmask16 there) const {
-    // The high half of the first byte says how far to shift, as if there were three bytes.
+  RANKFEED_GATHER CodePoints DecodeWords(__m512i word, __mmask16 lanes) const {
+    // The high half of the first byte decides, as if there were three bytes.
     const __m512i kind = _mm512_srli_epi32(word, 4);
     word = _mm512_sllv_epi32(word, _mm512_permutexvar_epi32(kind, shifts_));
     const __m512i low = _mm512_and_si512(_mm512_srli_epi32(word, 16), Set32(0x7f));
     const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
     const __m512i high = _mm512_and_si512(_mm512_slli_epi32(word, 12), Set32(0xf000));
     const __m512i at = _mm512_or_si512(_mm512_or_si512(low, middle), high);
-    return {at, _mm512_mask_cmpge_epu32_mask(there, at, _mm512_permutexvar_epi32(kind, leasts_))};
+    return {at, _mm512_mask_cmpge_epu32_mask(lanes, at, _mm512_permutexvar_epi32(kind, leasts_))};
   }
 
   __m512i places_, quads_, steps_, shifts_, leasts_;
@@ -139,12 +140,13 @@ class Utf8Decoder {
 
 constexpr uint64_t Low(size_t count) { return count < 64 ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
 
-// This reads 64 bytes of a text and the two after them, as far as they are there.
+// Reads 64 bytes of a text and the two after them; bytes after the `left` ones of the text are 0.
 RANKFEED_GATHER inline void Read(const char* text, size_t left, __m512i (&bytes)[2]) {
   bytes[0] = _mm512_maskz_loadu_epi8(Low(left), text);
   bytes[1] = _mm512_maskz_loadu_epi8(left < 64 ? 0 : Low(std::min<size_t>(left - 64, 2)), text + 64);
 }
 
+// Returns a mask of the bytes in the set.
 RANKFEED_GATHER inline uint64_t In(const LeadSet& set, __m512i bytes) {
   const __m128i low = _mm_load_si128(reinterpret_cast<const __m128i*>(set.low)),
                 high = _mm_load_si128(reinterpret_cast<const __m128i*>(set.high));
@@ -153,14 +155,14 @@ RANKFEED_GATHER inline uint64_t In(const LeadSet& set, __m512i bytes) {
       _mm512_shuffle_epi8(_mm512_broadcast_i32x4(high), row));
 }
 
-// Looks up split_classes, four bytes at a time: of blocks past the first 256 too, and of classes from
-// where such four begin.
-RANKFEED_GATHER inline __m512i ClassesOf(const CharacterTables& tables, __m512i c, __mmask16 there) {
+// Returns the classes of split_classes, four bytes read at a time: of blocks past the first 256 too, and
+// of classes from where such four begin.
+RANKFEED_GATHER inline __m512i ClassesOf(const CharacterTables& tables, __m512i c, __mmask16 lanes) {
   const __m512i none = _mm512_setzero_si512();
-  const __m512i block = _mm512_mask_i32gather_epi32(none, there, _mm512_srli_epi32(c, 8), tables.blocks, 2);
+  const __m512i block = _mm512_mask_i32gather_epi32(none, lanes, _mm512_srli_epi32(c, 8), tables.blocks, 2);
   const __m512i at = _mm512_or_si512(_mm512_slli_epi32(_mm512_and_si512(block, Set32(0xffff)), 8),
                                      _mm512_and_si512(c, Set32(0xff)));
-  const __m512i four = _mm512_mask_i32gather_epi32(none, there, _mm512_srli_epi32(at, 2), tables.classes, 4);
+  const __m512i four = _mm512_mask_i32gather_epi32(none, lanes, _mm512_srli_epi32(at, 2), tables.classes, 4);
   return _mm512_srlv_epi32(four, _mm512_slli_epi32(_mm512_and_si512(at, Set32(3)), 3));
 }
 
@@ -182,14 +184,14 @@ RANKFEED_GATHER void ClassifyLeads(const char* text, size_t size, size_t left, c
   __m512i places = decoder.Places(ask);
   uint64_t of_kind[3] = {}, unsure = 0;
   for (int done = 0; done < std::popcount(ask); done += kCharacters, places = _mm512_alignr_epi64(places, places, 2)) {
-    const auto there = static_cast<__mmask16>(Low(static_cast<size_t>(std::popcount(ask) - done)));
-    const CodePoints c = decoder.Decode(bytes, _mm512_castsi512_si128(places), there);
-    const __m512i of = ClassesOf(tables, c.at, there);
-    const __m512i kind = _mm512_permutexvar_epi32(of, kinds);  // by the low four bits
+    const auto lanes = static_cast<__mmask16>(Low(static_cast<size_t>(std::popcount(ask) - done)));
+    const CodePoints c = decoder.Decode(bytes, _mm512_castsi512_si128(places), lanes);
+    const __m512i classes = ClassesOf(tables, c.values, lanes);
+    const __m512i kind = _mm512_permutexvar_epi32(classes, kinds);  // by the low four bits
     for (int i = 0; i < 3; ++i) of_kind[i] |= uint64_t{_mm512_test_epi32_mask(kind, Set32(1u << i))} << done;
-    const uint32_t bad = _mm512_cmpeq_epi32_mask(_mm512_and_si512(c.at, Set32(0xf800)), Set32(0xd800)) |
-                         _mm512_test_epi32_mask(of, Set32(tables.unstable));
-    unsure |= uint64_t{bad | (c.are ^ 0xffffu)} << done;
+    const uint32_t bad = _mm512_cmpeq_epi32_mask(_mm512_and_si512(c.values, Set32(0xf800)), Set32(0xd800)) |
+                         _mm512_test_epi32_mask(classes, Set32(tables.unstable));
+    unsure |= uint64_t{bad | (c.lanes ^ 0xffffu)} << done;
   }
   for (int i = 0; i < 3; ++i) m.kinds[i] = _pdep_u64(of_kind[i], ask);
   m.kinds[0] |= plain;
@@ -208,7 +210,7 @@ RANKFEED_GATHER uint64_t FindApart(const char* text, size_t left, uint64_t leads
   const int count = std::popcount(leads);
   uint64_t held = 0;
   for (int done = 0; done < count; done += kCharacters, places = _mm512_alignr_epi64(places, places, 2)) {
-    const __m512i c = decoder.Decode(bytes, _mm512_castsi512_si128(places), 0xffff).at;
+    const __m512i c = decoder.Decode(bytes, _mm512_castsi512_si128(places), 0xffff).values;
     const __m512i first = Shifted(c, last);
     const __m512i half = _mm512_mask_mov_epi32(lows, _mm512_test_epi32_mask(first, Set32(32)), highs);
     const __m512i uncut = _mm512_srlv_epi32(half, _mm512_and_si512(first, Set32(31)));
@@ -220,25 +222,25 @@ RANKFEED_GATHER uint64_t FindApart(const char* text, size_t left, uint64_t leads
   return _pdep_u64(~held, leads);
 }
 
-// Sixteen infos, and the questions of image::CharInfo about them.
+// Answers the questions of image::CharInfo for sixteen infos at a time.
 struct CharInfos {
   using Info = image::CharInfo;
 
   RANKFEED_GATHER static __m512i All(Info info) { return Set32(info.bits_); }
-  RANKFEED_GATHER static Info One(__m512i of, uint32_t i) { return Info(avx512::One(of, 1u << i)); }
-  RANKFEED_GATHER static __m512i Codes(__m512i of) {
-    return _mm512_and_si512(of, Set32(Info::kCode));
+  RANKFEED_GATHER static Info One(__m512i infos, uint32_t i) { return Info(avx512::One(infos, 1u << i)); }
+  RANKFEED_GATHER static __m512i Codes(__m512i infos) {
+    return _mm512_and_si512(infos, Set32(Info::kCode));
   }
-  RANKFEED_GATHER static __mmask16 Follow(__mmask16 are, __m512i of, __m512i last) {
+  RANKFEED_GATHER static __mmask16 Follow(__mmask16 lanes, __m512i infos, __m512i last) {
     const __m512i marks = _mm512_and_si512(
         _mm512_srli_epi32(last, Info::kBaseShift - Info::kMarkShift), Set32(Info::kMarks));
-    return _mm512_mask_testn_epi32_mask(are, of, _mm512_or_si512(marks, Set32(Info::kNotOne)));
+    return _mm512_mask_testn_epi32_mask(lanes, infos, _mm512_or_si512(marks, Set32(Info::kNotOne)));
   }
-  RANKFEED_GATHER static __mmask16 AreMarks(__m512i of) {
-    return _mm512_test_epi32_mask(of, Set32(Info::kMarks));
+  RANKFEED_GATHER static __mmask16 Marks(__m512i infos) {
+    return _mm512_test_epi32_mask(infos, Set32(Info::kMarks));
   }
-  RANKFEED_GATHER static __mmask16 AreUnknownAfter(__m512i of, __m512i last) {
-    return _mm512_test_epi32_mask(_mm512_and_si512(of, last), Set32(Info::kUnknown));
+  RANKFEED_GATHER static __mmask16 UnknownAfter(__m512i infos, __m512i last) {
+    return _mm512_test_epi32_mask(_mm512_and_si512(infos, last), Set32(Info::kUnknown));
   }
 };
 
@@ -250,17 +252,17 @@ RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
   __m512i codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
   for (;;) {
     const uint32_t count = Room(text, end, to->size_limit - size);
-    const auto [at, are] = Threes(text, count);
-    const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->basic, 4);
+    const auto [code_points, lanes] = Threes(text, count);
+    const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), lanes, code_points, to->basic, 4);
     const __m512i codes = CharInfos::Codes(info);
     const __m512i previous = Shifted(info, before);
-    const uint32_t follow = CharInfos::Follow(are, info, previous);
+    const uint32_t follow = CharInfos::Follow(lanes, info, previous);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
     const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(follow)));
     if (size + done > to->open() + RunDecode::kCutFrom) {
       const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
-      const uint32_t marked = CharInfos::AreMarks(info);
-      const uint32_t unknown = CharInfos::AreUnknownAfter(info, previous);
+      const uint32_t marked = CharInfos::Marks(info);
+      const uint32_t unknown = CharInfos::UnknownAfter(info, previous);
       const uint32_t from = std::max(to->open() + RunDecode::kCutFrom, size) - size;
       // Parts are longer than a vector, so that there is one cut at most.
       static_assert(RunDecode::kCutFrom >= kCharacters);
@@ -300,15 +302,15 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
   // The first of an open part is no place to cut.
   uint32_t cuttable = size != to->open() ? ~0u : ~1u;
   __m512i before = Set32(size != 0 ? to->codes[size - 1] : 0);
-  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const char* const begin = text;
   __m512i last = before;  // code points
   for (;;) {
     // More bytes than sixteen characters take.
     const auto left = static_cast<uint32_t>(std::min<ptrdiff_t>(end - text, 64));
-    const uint64_t those = _bzhi_u64(~uint64_t{0}, left);
-    const __m512i bytes = _mm512_maskz_loadu_epi8(those, text);
-    const auto [leads, wrong] = Leads(bytes, those);
+    const uint64_t valid = _bzhi_u64(~uint64_t{0}, left);
+    const __m512i bytes = _mm512_maskz_loadu_epi8(valid, text);
+    const auto [leads, wrong] = Leads(bytes, valid);
     auto count = static_cast<uint32_t>(std::popcount(leads));
     if (wrong != 0) {
       // The last one before may be cut short there, or go on for too long.
@@ -317,10 +319,10 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
       count -= count != 0;
     }
     count = std::min({count, to->size_limit - size, uint32_t{kCharacters}});
-    const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, count));
-    const auto [at, known] = utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), there);
+    const auto lanes = static_cast<__mmask16>(_bzhi_u32(0xffff, count));
+    const auto [code_points, known] = utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), lanes);
     const __m512i codes = _mm512_and_si512(
-        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, to->direct, 2),
+        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, code_points, to->direct, 2),
         Set32(0xffff));
     const uint32_t done = IfPredicted(
         count,
@@ -328,7 +330,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
     const uint32_t spanned = Spanned(to->pairs, Shifted(codes, before), codes);
     const uint32_t cuts = _bzhi_u32(~spanned & cuttable, done);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(codes));
-    const __m512i places = _mm512_add_epi32(Set32(size), lanes);
+    const __m512i places = _mm512_add_epi32(Set32(size), numbers);
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(to->begins + to->count + 1),
         _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
@@ -341,13 +343,13 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
     text += place(done);
     if (done == kCharacters && text != end && size < to->size_limit) {
       before = codes;
-      last = at;
+      last = code_points;
       cuttable = ~0u;
       continue;
     }
     to->size = size;
     if (done != 0) {
-      to->previous = to->basic[One(at, 1u << (done - 1))];
+      to->previous = to->basic[One(code_points, 1u << (done - 1))];
     } else if (text != begin) {
       to->previous = to->basic[One(last, 1u << (kCharacters - 1))];
     }
@@ -369,24 +371,24 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
     if (bytes > ShortDecode::kMaxBytes) break;
     // The bytes of the key, after its tag.
     const __m512i key = _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
-    const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
-    bool is = are.wrong == 0;
-    const __m512i places = utf8.Places(are.leads);
-    const auto codes_count = static_cast<uint32_t>(std::popcount(are.leads));
+    const Utf8Bytes masks = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
+    bool is_plain = masks.wrong == 0;
+    const __m512i places = utf8.Places(masks.leads);
+    const auto codes_count = static_cast<uint32_t>(std::popcount(masks.leads));
     all_codes[size] = to->metaspace;
     uint16_t* const codes = all_codes + size + word_start;
     __m512i previous = _mm512_setzero_si512();
     for (uint32_t k = 0; k < codes_count; k += kCharacters) {
-      const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, codes_count - k));
-      const auto [at, known] = utf8.Decode(
+      const auto lanes = static_cast<__mmask16>(_bzhi_u32(0xffff, codes_count - k));
+      const auto [code_points, known] = utf8.Decode(
           key, k == 0 ? _mm512_castsi512_si128(places) : _mm512_extracti32x4_epi32(places, 1),
-          there);
-      const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, basic, 4);
-      is &= there == CharInfos::Follow(known, info, Shifted(info, previous));
+          lanes);
+      const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, code_points, basic, 4);
+      is_plain &= lanes == CharInfos::Follow(known, info, Shifted(info, previous));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), _mm512_cvtepi32_epi16(info));
       previous = info;
     }
-    if (!is) break;
+    if (!is_plain) break;
     to->decoded[done] = EndShort(*to, i, word_start, codes_count, &size, &span);
   }
   to->size = size;

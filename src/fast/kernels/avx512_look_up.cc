@@ -124,18 +124,18 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
   for (uint32_t i = begin; i < end; i += kLanes) {
     const __m512i part0 = Load(batch.parts[0] + i);
     const __m512i bucket = _mm512_and_si512(Load(batch.hashes + i), Set(tables.table_mask));
-    Entries of = EntriesOf(table, bucket, part0, Load(batch.parts[1] + i));
+    Entries entries = EntriesOf(table, bucket, part0, Load(batch.parts[1] + i));
     // The third part is zero in the key of a segment of fewer than sixteen bytes.
     if (_mm512_test_epi64_mask(part0, Set(0x70)) != 0) {
-      of.equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, of.at), Load(batch.parts[2] + i));
+      entries.equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, entries.at), Load(batch.parts[2] + i));
     }
     // Ids and infos lie as they do in the table, and ids point there.
-    const __m512i id_and_info = Gather(table + 3, of.at);
+    const __m512i id_and_info = Gather(table + 3, entries.at);
     Found* const found = batch.found + i;
     const __m512i ids = _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(&found->id)),
                                          _mm512_setr_epi64(0, 16, 32, 48, 64, 80, 96, 112));
     StorePairs(ids, id_and_info, found);
-    const auto lacks = static_cast<__mmask8>(~uint32_t{of.equal} & Lanes(end - i));
+    const auto lacks = static_cast<__mmask8>(~uint32_t{entries.equal} & Lanes(end - i));
     Append(lacks, i, misses + miss_count);
     miss_count += static_cast<uint32_t>(std::popcount(lacks));
   }
@@ -154,17 +154,17 @@ RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables& tables, const LookUpBat
   for (uint32_t k = 0; k < miss_count; k += kLanes) {
     const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(batch.misses + k));
     const __m512i i = _mm512_cvtepu16_epi64(numbers), place = _mm512_slli_epi64(i, 1);
-    const __mmask8 there = Lanes(miss_count - k);
-    const auto of = [i, there](const uint64_t* column) RANKFEED_GATHER {
-      return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), there, i, column, sizeof(uint64_t));
+    const __mmask8 lanes = Lanes(miss_count - k);
+    const auto gather = [i, lanes](const uint64_t* column) RANKFEED_GATHER {
+      return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), lanes, i, column, sizeof(uint64_t));
     };
-    const __m512i line = _mm512_and_si512(of(batch.hashes), Set(tables.cache_mask));
-    const Entries entries = EntriesOf(cache, line, of(batch.parts[0]), of(batch.parts[1]));
+    const __m512i line = _mm512_and_si512(gather(batch.hashes), Set(tables.cache_mask));
+    const Entries entries = EntriesOf(cache, line, gather(batch.parts[0]), gather(batch.parts[1]));
     const uintptr_t first = reinterpret_cast<uintptr_t>(tables.cache) + offsetof(Short, ids);
     const __m512i ids = _mm512_add_epi64(Set(first), _mm512_slli_epi64(entries.at, 3));
-    _mm512_mask_i64scatter_epi64(found, there, place, ids, sizeof(uint64_t));
-    _mm512_mask_i64scatter_epi64(found + 1, there, place, Gather(cache + 3, entries.at), sizeof(uint64_t));
-    const auto lacks = static_cast<__mmask8>(~uint32_t{entries.equal} & there);
+    _mm512_mask_i64scatter_epi64(found, lanes, place, ids, sizeof(uint64_t));
+    _mm512_mask_i64scatter_epi64(found + 1, lanes, place, Gather(cache + 3, entries.at), sizeof(uint64_t));
+    const auto lacks = static_cast<__mmask8>(~uint32_t{entries.equal} & lanes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(batch.misses + left), _mm_maskz_compress_epi16(lacks, numbers));
     left += static_cast<uint32_t>(std::popcount(lacks));
   }

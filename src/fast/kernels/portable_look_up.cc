@@ -195,14 +195,14 @@ uint32_t FindRepeats(const LookUpBatch& batch, uint32_t none, uint32_t count, ui
   for (uint32_t k = 0; k < count; ++k) {
     const uint16_t i = batch.misses[k];
     uint16_t* const slot = slots + batch.hashes[i] % kRepeatSlots;
-    const uint16_t of = *slot;
+    const uint16_t other = *slot;
     *slot = i;
-    const uint64_t *a = batch.keys[i].part, *b = batch.keys[of].part;
+    const uint64_t *a = batch.keys[i].part, *b = batch.keys[other].part;
     // Segments too long for a key all have the same.
     const uint32_t same =
         uint32_t{((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0} &
         uint32_t{batch.keys[i].size() <= SegmentKey::kMaxBytes};
-    repeats[found] = {i, of};
+    repeats[found] = {i, other};
     found += same;
     batch.misses[left] = i;
     left += same ^ 1;

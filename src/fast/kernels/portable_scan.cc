@@ -90,8 +90,8 @@ bool ClassifySplits(const char* text, size_t size, const ByteSet& stop_bytes, Sp
       found = hn::Or(found, Has(d, stop_bytes.low, stop_bytes.high, v));
       auto sets = Has(d, kSplitSets.low, kSplitSets.high, v);
       // From the highest bit on: that is the sign, and to test it takes no constant, which GCC 12 makes anew each time.
-      const auto put = [&](auto*... of) HWY_ATTR {
-        ((*of |= MaskBits(d, hn::RebindMask(d, hn::Lt(hn::BitCast(di, sets), hn::Zero(di)))) << i,
+      const auto put = [&](auto*... masks) HWY_ATTR {
+        ((*masks |= MaskBits(d, hn::RebindMask(d, hn::Lt(hn::BitCast(di, sets), hn::Zero(di)))) << i,
           sets = hn::Add(sets, sets)), ...);
       };
       put(&m.beyond_ascii, &m.letters, &m.letters, &m.digits, &m.spaces, &m.blanks, &m.newlines, &m.apostrophes);
@@ -108,12 +108,12 @@ void ClassifyLeads(const char* text, size_t size, size_t left, const CharacterTa
   alignas(64) uint8_t tail[64 + 8] = {};  // a character that begins in it may end past 64 bytes
   if (left < sizeof(tail)) std::memcpy(tail, text, left);
   const uint8_t* const from = left < sizeof(tail) ? tail : reinterpret_cast<const uint8_t*>(text);
-  const uint64_t there = size < 64 ? (uint64_t{1} << size) - 1 : ~uint64_t{0};
+  const uint64_t valid = size < 64 ? (uint64_t{1} << size) - 1 : ~uint64_t{0};
   LeadMasks m = {};
   uint64_t plain = 0;
   for (size_t i = 0; i < 64; i += hn::Lanes(d)) {
     const auto v = hn::LoadU(d, from + i);
-    const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i & there; };
+    const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i & valid; };
     const auto at_least = [&](uint8_t byte) HWY_ATTR {
       return hn::Eq(hn::Max(v, hn::Set(d, byte)), v);
     };
@@ -130,10 +130,10 @@ void ClassifyLeads(const char* text, size_t size, size_t left, const CharacterTa
     const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
     uint32_t bytes;
     const char32_t c = utf8::DecodeValid(reinterpret_cast<const char*>(from + bit), &bytes);
-    const uint8_t of = tables.classes[tables.blocks[c >> 8] << 8 | (c & 0xff)];
-    for (int i = 0; i < 3; ++i) m.kinds[i] |= (uint64_t{tables.kinds[of & 15]} >> i & 1) << bit;
+    const uint8_t classes = tables.classes[tables.blocks[c >> 8] << 8 | (c & 0xff)];
+    for (int i = 0; i < 3; ++i) m.kinds[i] |= (uint64_t{tables.kinds[classes & 15]} >> i & 1) << bit;
     const bool bad = c < (bytes == 2 ? 0x80u : 0x800u) || (c & 0xf800) == 0xd800;
-    m.unsure |= uint64_t{bad || (of & tables.unstable) != 0} << bit;
+    m.unsure |= uint64_t{bad || (classes & tables.unstable) != 0} << bit;
   }
   *masks = m;
 }

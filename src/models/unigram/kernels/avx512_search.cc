@@ -21,9 +21,9 @@ constexpr uint64_t kLow16 = 0xffff, kLow24 = 0xffffff, kLow32 = 0xffffffff;
 uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint16_t* const codes = lattice.codes;
   const uint32_t alone = lattice.code_count + 1;
-  const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
-    lattice.sum[n] = is.sum & image::kEdgeCostMask;
-    lattice.nodes[n] = is.node();
+  const auto node = [&lattice](uint32_t n, const image::SearchStart& start) {
+    lattice.sum[n] = start.sum & image::kEdgeCostMask;
+    lattice.nodes[n] = start.node();
   };
   uint32_t starts = 0;
   // The part of it that is there follows no pattern: nodes are written again instead.
@@ -91,27 +91,27 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
 #pragma GCC unroll 4
     for (uint32_t g = 0; g < kGroups; ++g) {
       if (live[g] == 0) continue;
-      const __mmask8 is = _mm512_mask_testn_epi64_mask(static_cast<__mmask8>(live[g]),
-                                                       _mm512_xor_si512(unit[g], next[g]), low16);
+      const __mmask8 leads_on = _mm512_mask_testn_epi64_mask(static_cast<__mmask8>(live[g]),
+                                                             _mm512_xor_si512(unit[g], next[g]), low16);
       // Two visits of a sequence are of the same group, so they are apart if those of a group are.
       const auto here = static_cast<uint32_t>(visit - lattice.visits);
       if ((last[g] - 1) / kGatherLanes == here / kGatherLanes) apart = std::min(apart, here);
       _mm512_storeu_si512(visit,
                           _mm512_maskz_compress_epi64(
-                              is, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
-      last[g] = here + static_cast<uint32_t>(std::popcount(is));
+                              leads_on, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
+      last[g] = here + static_cast<uint32_t>(std::popcount(leads_on));
       visit = lattice.visits + last[g];
       // A fail is read with the one after it, which bases have none of.
       base[g] = _mm512_and_si512(
-          _mm512_mask_i64gather_epi64(_mm512_srli_epi64(unit[g], 16), static_cast<__mmask8>(~is),
+          _mm512_mask_i64gather_epi64(_mm512_srli_epi64(unit[g], 16), static_cast<__mmask8>(~leads_on),
                                       base[g], fails, sizeof(uint32_t)),
           base_mask);
-      next[g] = _mm512_mask_add_epi64(next[g], is, next[g], Set(uint64_t{1} << 32));
+      next[g] = _mm512_mask_add_epi64(next[g], leads_on, next[g], Set(uint64_t{1} << 32));
       const __m512i code = _mm512_mask_i64gather_epi64(
-          _mm512_setzero_si512(), is, _mm512_srli_epi64(next[g], 32), codes, sizeof(uint16_t));
-      next[g] = _mm512_mask_or_epi64(next[g], is, _mm512_andnot_si512(low32, next[g]),
+          _mm512_setzero_si512(), leads_on, _mm512_srli_epi64(next[g], 32), codes, sizeof(uint16_t));
+      next[g] = _mm512_mask_or_epi64(next[g], leads_on, _mm512_andnot_si512(low32, next[g]),
                                      _mm512_and_si512(code, low16));
-      const uint32_t ended = _mm512_mask_testn_epi64_mask(is, code, low16);
+      const uint32_t ended = _mm512_mask_testn_epi64_mask(leads_on, code, low16);
       live[g] &= ~ended;
       if (started != starts) begin(g, ended);
       if (live[g] == 0) --groups;
@@ -181,10 +181,11 @@ RANKFEED_GATHER void RelaxIndependent(const Lattice& lattice, uint32_t count) {
 }
 
 namespace {
-// Returns the width of 64-bit values. In halves: as products, this of 512-bit vectors lowers the clock.
-RANKFEED_GATHER inline __m512i BitWidth(__m512i of) {
-  const __m256i low = _mm256_lzcnt_epi64(_mm512_castsi512_si256(of));
-  const __m256i high = _mm256_lzcnt_epi64(_mm512_extracti64x4_epi64(of, 1));
+// Returns the bit widths of 64-bit values. In halves: as products, this of 512-bit vectors lowers
+// the clock.
+RANKFEED_GATHER inline __m512i BitWidth(__m512i values) {
+  const __m256i low = _mm256_lzcnt_epi64(_mm512_castsi512_si256(values));
+  const __m256i high = _mm256_lzcnt_epi64(_mm512_extracti64x4_epi64(values, 1));
   return _mm512_sub_epi64(Set(64), _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
 }
 
@@ -299,10 +300,10 @@ RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const SpanList& run
   for (uint32_t i = 0; i < run.count; i += kGatherLanes) {
     const __m256i begin = Widen(run.begins + i);
     const __m256i size = _mm256_sub_epi32(Widen(run.begins + i + 1), begin);
-    const uint32_t there = _bzhi_u32(0xff, std::min(run.count - i, kGatherLanes));
+    const uint32_t lanes = _bzhi_u32(0xff, std::min(run.count - i, kGatherLanes));
     // Beyond the last part there is no place of a code.
     const __m256i both = _mm256_mmask_i32gather_epi32(
-        _mm256_setzero_si256(), static_cast<__mmask8>(there), begin, run.codes, 2);
+        _mm256_setzero_si256(), static_cast<__mmask8>(lanes), begin, run.codes, 2);
     const __mmask8 one = _mm256_cmpeq_epi32_mask(size, _mm256_set1_epi32(1));
     const __m256i code = _mm256_and_si256(both, _mm256_set1_epi32(0xffff));
     const __m256i key = _mm256_mask_mov_epi32(both, one, code);
@@ -319,13 +320,13 @@ RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const SpanList& run
         _mm512_cmpeq_epi64_mask(_mm512_and_si512(Gather(parts + 2, at), low32), keys);
     at = _mm512_mask_add_epi64(at, second, at, Set(2));
     const __m512i codes_and_id = Gather(parts, at), id_and_info = Gather(parts + 1, at);
-    const __mmask8 is = _mm512_cmpeq_epi64_mask(_mm512_and_si512(codes_and_id, low32), keys) &
-                        _mm256_cmple_epu32_mask(size, _mm256_set1_epi32(2));
+    const __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_and_si512(codes_and_id, low32), keys) &
+                           _mm256_cmple_epu32_mask(size, _mm256_set1_epi32(2));
     StorePairs(
         _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(parts) + offsetof(image::SpanEntry, ids)),
                          _mm512_slli_epi64(at, 3)),
         id_and_info, found + i);
-    const auto lacks = static_cast<__mmask8>(~uint32_t{is} & there);
+    const auto lacks = static_cast<__mmask8>(~uint32_t{equal} & lanes);
     Append(lacks, i, searches + search_count);
     search_count += static_cast<uint32_t>(std::popcount(lacks));
   }

@@ -75,9 +75,9 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
       const uint32_t at = spans->begin;
       const bool mark = spans->word_start;
       ++spans;
-      const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
-        lattice.sum[n] = is.sum & image::kEdgeCostMask;
-        lattice.nodes[n] = is.node();
+      const auto node = [&lattice](uint32_t n, const image::SearchStart& start) {
+        lattice.sum[n] = start.sum & image::kEdgeCostMask;
+        lattice.nodes[n] = start.node();
       };
       lattice.sum[at] = 0;
       node(at + 1, lattice.starts[0]);
@@ -98,13 +98,13 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
       const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
       const uint64_t at = lane->visit >> 32;
       *visit = lane->visit;
-      uint64_t is = trie::Label(unit) == codes[at];
-      asm("" : "+r"(is));  // GCC 12 makes branches of what follows otherwise: a third slower
-      visit += is;
-      const uint64_t mask = -is;
+      uint64_t leads_on = trie::Label(unit) == codes[at];
+      asm("" : "+r"(leads_on));  // GCC 12 makes branches of what follows otherwise: a third slower
+      visit += leads_on;
+      const uint64_t mask = -leads_on;
       const uint64_t shorter = fails[lane->base & ~mask] & image::kFailBaseMask;
       const uint64_t base = shorter ^ ((trie::Base(unit) ^ shorter) & mask);
-      const uint64_t next = at + is;
+      const uint64_t next = at + leads_on;
       const uint32_t code = codes[next];
       const uint64_t place = base + code;
       __builtin_prefetch(units + place);
