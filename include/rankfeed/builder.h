@@ -114,9 +114,10 @@ RANKFEED_API const rankfeed_row_template* rankfeed_loaded_template_get(
 /* Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_loaded_template_free(rankfeed_loaded_template* loaded);
 
-/* What the files of a model's folder say of its texts, its rows and its scores, read once as CrossEncoder of
- * sentence-transformers 6.2 and AutoTokenizer of transformers 5 read them: config.json, tokenizer_config.json,
- * config_sentence_transformers.json, sentence_bert_config.json, modules.json. Immutable until it is freed. */
+/* Settings that the files of a model's folder state about its texts, its rows and its scores, read
+ * once as CrossEncoder of sentence-transformers 6.2 and AutoTokenizer of transformers 5 read them:
+ * config.json, tokenizer_config.json, config_sentence_transformers.json, sentence_bert_config.json,
+ * modules.json. Immutable until it is freed. */
 typedef struct rankfeed_folder rankfeed_folder;
 
 enum { RANKFEED_FOLDER_OTHER_ACTIVATION = 0x7fffffff };

@@ -88,7 +88,7 @@ struct SpecialsOption {
   bool split = false;
   void Add(CLI::App& command);
   bool is_given() const { return given != nullptr && given->count() != 0; }  // --specials-in-text
-  // As the vocabulary's folder says, where --specials-in-text does not.
+  // Takes the folder's word where --specials-in-text says nothing.
   void Take(const FolderConfig& config) { split |= config.settings.split_special_tokens && !is_given(); }
   uint32_t flags() const;  // RANKFEED_SPECIALS_* and RANKFEED_SPLIT_SPECIAL_TOKENS
 

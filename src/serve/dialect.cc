@@ -247,7 +247,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   bool key(string_t& name) override {
     auto& object = open_.back()->get_ref<Json::object_t&>();
     if (object.size() == object.capacity()) {
-      // By itself it would copy its values, and then destroy them.
+      // A vector that grows copies its values, and then destroys them.
       Json::object_t grown;
       grown.reserve(2 * object.size() + 4);
       for (auto& [old, value] : object) grown.emplace_back(old, std::move(value));

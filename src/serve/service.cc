@@ -240,7 +240,7 @@ Response Service::Info() const {
       "{{\"backend\":{},\"name\":{},\"gemm\":{},\"graphs\":{},\"graph_launches\":{},\"graph_failures\":{}}}",
       Quoted(model.backend), Quoted(assets->device_name), Quoted(model.gemm), model.graphs, model.graph_launches,
       model.graph_failures);
-  // As text at once: an object of nlohmann-json takes memory to be destroyed.
+  // Text at once: an object of nlohmann-json takes memory to be destroyed.
   std::string out = "{";
   const auto add = [&out](const char* name, const auto& json) { out += fmt::format("{}\"{}\":{}", out.size() == 1 ? "" : ",", name, json); };
   add("model_id", Quoted(o.model_name.empty() ? assets->paths.model : o.model_name));

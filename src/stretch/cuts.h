@@ -24,7 +24,7 @@ namespace rankfeed {
 
 class Cuts {
  public:
-  // Bytes that parts of long texts have about.
+  // Size of the parts of long texts, about.
   static constexpr uint32_t kPartBytes = 32 << 10;
 
   // Only of a model that takes the fast road texts may be cut; all must stay.

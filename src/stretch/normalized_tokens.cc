@@ -121,7 +121,7 @@ bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
   if (last_bytes_.Has(AsciiOf(before.info.code()))) return true;
   const utf8::Decoded next = utf8::Decode(text, at + 1);
   if (next.code_point < 0x80 && first_bytes_.Has(static_cast<uint8_t>(next.code_point))) return true;
-  // That character may become another one with the one after it.
+  // The character may become another one with the one after it.
   const size_t after = at + 1 + next.size;
   return after >= text.size() || (static_cast<uint8_t>(text[after]) >= 0x80 &&
                                   !StandsAlone(CharacterAt(model_.segment, text, after)));

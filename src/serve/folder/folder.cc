@@ -281,7 +281,7 @@ Result<FolderConfig> ReadFolderConfig(const std::string& folder) {
   if (!specials) return specials.error();
   if (!config->contains("added_tokens_decoder")) out.pad_token = TokenOf(*specials, "pad_token");
   if (!out.pad_token) out.pad_token = TokenOf(*config, "pad_token");
-  // Where it is no JSON, opening the vocabulary says what is wrong.
+  // Opening the vocabulary says what is wrong with a file that is no JSON.
   const FileDefaults file = ReadFileDefaults((fs::path(folder) / "tokenizer.json").string()).value_or(FileDefaults{});
   if (file.truncation && !out.truncation_side) out.truncation_side = file.truncation->side;
   if (file.padding && !out.padding_side) out.padding_side = file.padding->side;

@@ -24,8 +24,8 @@ Result<nlohmann::json> ReadObject(const std::string& path);
 // VOCABULARY for a token beside the tokenizer.json that has no id in it.
 Result<std::string> VocabularyOf(const std::string& folder, std::string* note);
 
-// That file, and the files beside it that the builder reads with it: of a vocab.json, and of a vocab.txt
-// without a preset, those of them that there are; of any other file none.
+// Returns the file and those beside it that the builder reads with it: for a vocab.json, and for a
+// vocab.txt without a preset, those of them that there are; for any other file none.
 std::vector<std::string> VocabularyFiles(const std::string& file, const std::string& preset);
 
 // ReadModelSettings, with its errors as values.
@@ -58,7 +58,7 @@ struct FileDefaults {
   std::optional<FilePadding> padding;
 };
 
-// Of a file that the builder takes, whose reader checks these parts. Unset: it is no JSON.
+// Reads a file that the builder takes, whose reader checks these parts. Unset: it is no JSON.
 std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json);
 
 }  // namespace rankfeed::folder

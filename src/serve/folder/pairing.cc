@@ -144,8 +144,8 @@ Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_in
                    names);
     }
   }
-  // Where positions are counted from the pad token on, a text's token with its id would stand at the
-  // place of one. Elsewhere packed rows have none.
+  // A text's token with the id of the pad token would stand at the place of one, if positions are
+  // counted from the pad token on. Elsewhere packed rows have none.
   const bool counts_after_pad = model.max_row_tokens < model.max_positions;
   const bool no_pad = vocabulary.pad_id < 0 && static_cast<uint32_t>(model.pad_token_id) >= ids;
   if (counts_after_pad && vocabulary.pad_id != model.pad_token_id && !no_pad) {

@@ -17,7 +17,7 @@
 
 namespace rankfeed::folder {
 
-// Of the files of a model's folder, and of rankfeed.json, which may stand beside them:
+// Facts of the files of a model's folder, and of rankfeed.json, which may stand beside them:
 //   {"token_type_ids": {"query": 0, "document": 1}}
 // says which types a model was trained with, where they are not those of the vocabulary's template.
 struct ModelFacts {
@@ -43,9 +43,9 @@ std::string DifferentPiece(const rankfeed_model* vocabulary, const std::string& 
 // names for what it does. Errors: IO, PARSE; NO_MEMORY. O(size of the file).
 Result<std::string> DifferentNormalization(const rankfeed_model* vocabulary, const std::string& model);
 
-// What makes a score of a row's logits. kShare: of one label its sigmoid, of several the share of one of
-// them (softmax), or its sigmoid where they exclude nothing. kFolder: as sentence-transformers'
-// CrossEncoder does with the folder, which may say that a single logit stays as it is. kRaw: the logit.
+// Way from a row's logits to its score. kShare: the sigmoid of one label, the share of one of several
+// (softmax), or its sigmoid where they exclude nothing. kFolder: as sentence-transformers' CrossEncoder
+// does with the folder, which may say that a single logit stays as it is. kRaw: the logit.
 enum class ScoreBy { kRaw, kFolder, kShare };
 
 // How rows of a vocabulary are made for a model, and how scores are made of its logits.

@@ -12,8 +12,8 @@ struct TwoTypes {
   int32_t begin, middle[2], end;
   rankfeed_pair_template parts{};
 
-  // As many separators between the texts as the vocabulary's template has: one (BERT) or two
-  // (RoBERTa). They have the query's type, and the last one has the document's.
+  // Makes rows with as many separators between the texts as the vocabulary's template has: one
+  // (BERT) or two (RoBERTa). They have the query's type, and the last one has the document's.
   TwoTypes(const rankfeed_model_info& info, uint32_t query, uint32_t document)
       : begin(info.cls_id >= 0 ? info.cls_id : info.bos_id),
         end(info.sep_id >= 0 ? info.sep_id : info.eos_id) {
