@@ -96,14 +96,18 @@ inline Error OverLimit(const char* before, uint64_t count, const char* between, 
   });
 }
 
-// LIMIT of a text that is not longer than max_text_bytes. `what`: that text.
-inline std::string StretchTooLong(const std::string& what, size_t text_bytes,
-                                  uint32_t max_stretch_bytes) {
-  const uint32_t limit = max_stretch_bytes != 0 ? max_stretch_bytes : 256 << 10;
-  return what + " has " + std::to_string(text_bytes) +
-         " bytes, with a stretch that cannot be cut and is longer than max_stretch_bytes, " +
-         std::to_string(limit) +
-         ", or than twice that when normalized; or more tokens than 32 bits count";
+// Says of a text, after its name, why it is LIMIT, and which value of max_stretch_bytes is enough: the bytes that the
+// text may become, or its own if those are more. max_stretch_bytes: the value, 0 for 256 KiB, and its name.
+inline std::string StretchTooLong(const rankfeed_model* model, size_t text_bytes, uint32_t max_stretch_bytes,
+                                  const std::string& name = "max_stretch_bytes") {
+  const size_t most = rankfeed_max_text_bytes(model), bound = rankfeed_token_bound(model, text_bytes);
+  const std::string has = "has " + std::to_string(text_bytes) + " bytes";
+  if (text_bytes > most) return has + "; the limit of the vocabulary is " + std::to_string(most);
+  if (bound == UINT32_MAX) return has + ", which may become more tokens than 32 bits count";
+  return has + ", with a stretch that cannot be cut and is longer than " + name + ", " +
+         std::to_string(max_stretch_bytes != 0 ? max_stretch_bytes : 256 << 10) +
+         ", or than twice that when normalized; " + name + " " + std::to_string(bound > text_bytes ? bound : text_bytes) +
+         " is enough";
 }
 
 }  // namespace detail
@@ -270,6 +274,7 @@ class Encoder {
     if (status != RANKFEED_OK) {
       return detail::OrNoMemory([&] { return Error::From(status, "encoder"); });
     }
+    encoder.model_ = model;
     encoder.max_text_bytes_ = max_text_bytes;
     encoder.max_stretch_bytes_ = max_stretch_bytes;
     encoder.with_offsets_ = with_offsets;
@@ -378,8 +383,8 @@ class Encoder {
     }
     if (status == RANKFEED_E_LIMIT) {
       return detail::OrNoMemory([&] {
-        return Error{status, detail::StretchTooLong("encoder: the text", text.size(),
-                                                    max_stretch_bytes_)};
+        return Error{status, "encoder: the text " +
+                               detail::StretchTooLong(model_, text.size(), max_stretch_bytes_)};
       });
     }
     return Error::From(status);
@@ -550,6 +555,7 @@ class Encoder {
     return error;
   }
   AlignedBytes scratch_;
+  const rankfeed_model* model_ = nullptr;
   rankfeed_encoder* encoder_ = nullptr;
   Room room_;
   std::vector<char> window_;  // of a text that comes in pieces

@@ -243,7 +243,8 @@ class Scoring {
   void CheckTokens(rankfeed_status status, rankfeed_text text, const std::string& name, size_t i) const {
     const std::string place = name + "[" + std::to_string(i) + "]";
     if (status == RANKFEED_E_LIMIT) {
-      throw StatusError(status, detail::StretchTooLong(place, text.size, encoder_->vocabulary().max_stretch_bytes()));
+      const Model& vocabulary = encoder_->vocabulary();
+      throw StatusError(status, place + " " + detail::StretchTooLong(vocabulary.get(), text.size, vocabulary.max_stretch_bytes()));
     }
     Check(status, place);
   }

@@ -239,7 +239,7 @@ Tokenized Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flag
     const std::string name = "text " + std::to_string(i);
     if (out[i].status == RANKFEED_E_LIMIT) {
       throw StatusError(RANKFEED_E_LIMIT,
-                        detail::StretchTooLong(name, texts[i].size, max_stretch_bytes_));
+                        name + " " + detail::StretchTooLong(get(), texts[i].size, max_stretch_bytes_));
     }
     Check(out[i].status, name);
   }

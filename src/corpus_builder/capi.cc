@@ -16,6 +16,7 @@
 #include "corpus_builder/rewrite.h"
 #include "corpus_builder/writer.h"
 #include "rankfeed/corpus_writer.h"
+#include "rankfeed/rankfeed.hpp"
 #include "rankfeed/template.h"
 
 namespace {
@@ -52,7 +53,11 @@ class TextEncoder {
       io.offset_end = offsets_ ? end.data() : nullptr;
       status = rankfeed_encode(encoder_, text, &options, &io);
     } while (status == RANKFEED_E_OUTPUT_SIZE && io.count > ids.size());
-    if (status != RANKFEED_OK) throw BuildError(status, 0, rankfeed_status_message(status));
+    if (status == RANKFEED_E_LIMIT) {
+      throw BuildError(status, 0, "a text " + rankfeed::detail::StretchTooLong(model_, text.size, 0) +
+                                      ", in the rankfeed_limits of an encoder whose ids are put instead");
+    }
+    Check(status);
     count = io.count;
   }
 

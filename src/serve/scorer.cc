@@ -114,6 +114,10 @@ Error Scorer::Rank(Ranking* io) {
     if (r.status()[i] != RANKFEED_OK) {
       error = Error::From(r.status()[i], fmt::format("document {}", i));
       if (error.status == RANKFEED_E_LIMIT) error.message = fmt::format("document {} {}", i, TooLong(sources[i].text));
+      if (error.status == RANKFEED_E_TOO_LONG) {
+        const uint32_t asked = policy.max_length, most = asked != 0 ? std::min(asked, assets_->row_tokens) : assets_->row_tokens;
+        error.message = fmt::format("document {}: its row has more than {} tokens, and the request wants none to be cut", i, most);
+      }
     }
   }
   if (!error) {

@@ -193,7 +193,11 @@ TEST(CorpusWriterApi, StretchesBeyondWhatScratchHolds) {
   rankfeed_source source{};
   const std::string text(700'000, 'a');
   source.text = Text(text);
-  EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_E_LIMIT);
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof(error);
+  EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, &error), RANKFEED_E_LIMIT);
+  EXPECT_NE(std::string(error.message).find("is enough, in the rankfeed_limits of an encoder whose ids are put"), std::string::npos)
+      << error.message;
   source.text.size = 200'000;
   EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_OK);
   EXPECT_EQ(rankfeed_corpus_writer_commit(writer, nullptr), RANKFEED_OK);

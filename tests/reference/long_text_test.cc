@@ -180,7 +180,7 @@ TEST(LongText, AStretchThatCannotBeCutMeetsItsLimitAlone) {
       Encoding encoding;
       const Error error = limited->Encode(over, options, &encoding);
       EXPECT_EQ(error.status, RANKFEED_E_LIMIT);
-      for (const char* const word : {"100001 bytes", "max_stretch_bytes, 100000"}) {
+      for (const char* const word : {"100001 bytes", "max_stretch_bytes, 100000", "is enough"}) {
         EXPECT_NE(error.message.find(word), std::string::npos) << error.message;
       }
       // In a batch the texts before it are complete, and the call goes on after it.
