@@ -207,7 +207,8 @@ class BertFolder(unittest.TestCase):
                               ({"architectures": ["JinaBertForSequenceClassification"]}, "JinaBert"), ({"vocab_size": 18}, "tensor"),
                               ({"bos_token_id": 9}, "bos_token_id 9")):
             with self.subTest(config):
-                self.write("bert", config=config)
+                # The class is named, for the tokenizer of another model_type would be refused before.
+                self.write("bert", {"tokenizer_class": "BertTokenizer"}, config)
                 done = self.rerank()
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn(words, done.stderr)
