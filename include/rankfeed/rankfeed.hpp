@@ -103,11 +103,11 @@ inline std::string StretchTooLong(const rankfeed_model* model, size_t text_bytes
   const size_t most = rankfeed_max_text_bytes(model), bound = rankfeed_token_bound(model, text_bytes);
   const std::string has = "has " + std::to_string(text_bytes) + " bytes";
   if (text_bytes > most) return has + "; the limit of the vocabulary is " + std::to_string(most);
-  if (bound == UINT32_MAX) return has + ", which may become more tokens than 32 bits count";
-  return has + ", with a stretch that cannot be cut and is longer than " + name + ", " +
-         std::to_string(max_stretch_bytes != 0 ? max_stretch_bytes : 256 << 10) +
-         ", or than twice that when normalized; " + name + " " + std::to_string(bound > text_bytes ? bound : text_bytes) +
-         " is enough";
+  const std::string why = has + ", with a stretch that cannot be cut and is longer than " + name + ", " +
+                          std::to_string(max_stretch_bytes != 0 ? max_stretch_bytes : 256 << 10) +
+                          ", or than twice that when normalized";
+  if (bound == UINT32_MAX) return why + "; or it may become more tokens than 32 bits count";
+  return why + "; " + name + " " + std::to_string(bound > text_bytes ? bound : text_bytes) + " is enough";
 }
 
 }  // namespace detail
