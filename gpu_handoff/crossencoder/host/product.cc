@@ -82,7 +82,7 @@ HWY_NOINLINE void Tile(const TileTask& task, size_t rows) {
   // A lone row waits for its panels: 12 steps ahead they come to the first-level cache in time.
   constexpr bool kLone = kRows == 1 && kPanels > 1;
   constexpr int kCache = kLone ? 3 : 2;
-  const float* next = kLone ? b + 12 * width : task.next;
+  const float* next = kLone && b ? b + 12 * width : task.next;  // null: a product of no depth has no panel
 #define RANKFEED_START(i)                                                   \
   [[maybe_unused]] V f##i = hn::LoadU(d, task.start + i % kPanels * width), \
                      s##i = hn::LoadU(d, task.start + i % kPanels * width + lanes);
