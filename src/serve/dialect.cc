@@ -145,16 +145,21 @@ bool Left(const Json& body, const char* field) {
   return name == "Left" || name == "left";
 }
 
+// Reads the fields that /rerank and /predict of text-embeddings-inference share.
+void ParseTeiFields(const Json& body, const Options& options, Ranking* r) {
+  r->raw_scores = Flag(body, "raw_scores", false);
+  r->policy.truncate = Flag(body, "truncate", options.auto_truncate);
+  r->policy.left = Left(body, "truncation_direction");
+}
+
 void ParseTei(const Json& body, const Options& options, RerankCall* call) {
   Ranking& r = call->ranking;
   const Json& texts = List(body, "texts", options);
   for (size_t i = 0; i < texts.size(); ++i) {
     r.documents.push_back({String(texts[i], fmt::format("texts[{}]", i)), {}, true});
   }
-  r.raw_scores = Flag(body, "raw_scores", false);
   call->with_documents = Flag(body, "return_text", false);
-  r.policy.truncate = Flag(body, "truncate", options.auto_truncate);
-  r.policy.left = Left(body, "truncation_direction");
+  ParseTeiFields(body, options, &r);
 }
 
 // Fields of published dialects that would change scores and are not honoured: each is refused in every dialect, since a
@@ -467,9 +472,7 @@ ScoreCall ParseScore(const Route& route, const Json& body, const Options& option
     ParseRowFields(body, &like);
     ParseTextPairs(body, options, like, &out);
   } else {
-    like.raw_scores = Flag(body, "raw_scores", false);
-    like.policy.truncate = Flag(body, "truncate", options.auto_truncate);
-    like.policy.left = Left(body, "truncation_direction");
+    ParseTeiFields(body, options, &like);
     ParseInputs(body, options, like, &out);
   }
   return out;

@@ -96,7 +96,7 @@ TEST_F(ModelSettingsTest, FollowTheFileOfACrossEncoderOnly) {
   EXPECT_EQ(read.Activation(), RANKFEED_SCORE_SIGMOID);
   EXPECT_EQ(read.max_length, std::nullopt);
   EXPECT_NE(read.note.find("is a SentenceTransformer's and not followed"), std::string::npos) << read.note;
-  // Without model_type it is one too where there is a modules.json; else it is followed, with a word.
+  // A folder without model_type is one too where it has a modules.json; else the file is followed, with a note.
   Write("config_sentence_transformers.json", "{" + own);
   EXPECT_EQ(Read().prompt(), "query: ");
   EXPECT_NE(Read().note.find("there is no modules.json"), std::string::npos);

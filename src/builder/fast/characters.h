@@ -23,7 +23,7 @@ namespace rankfeed::builder {
 // Appends the sections of a table by code point.
 void AddCharInfo(const std::vector<image::CharInfo>& info, std::vector<SectionData>* out);
 
-// Tells whether stretch/normalized_tokens.h can look for the added tokens of normalized text.
+// Returns whether stretch/normalized_tokens.h can look for the added tokens of normalized text.
 bool NormalizedTokensCanBeFound(const Model& model);
 
 // The lists of kExpansions, each once.
