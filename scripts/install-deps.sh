@@ -29,6 +29,7 @@ test_packages=(
   libsentencepiece-dev sentencepiece # the oracle, linked and as a command
   clang libclang-rt-14-dev           # second compiler, libFuzzer
   binutils                           # nm: symbol checks
+  abigail-tools                      # abidiff: the C ABI
   hipcc libamdhip64-dev              # HIP backend: compiled, needs no device
   linux-perf                         # perf stat: what the counters are compared with
   valgrind                           # instruction counts: the gate and its planted regression
