@@ -14,6 +14,7 @@ import threading
 import time
 import types
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
@@ -41,7 +42,8 @@ WITHIN = 2e-5  # of sentence-transformers' scores
 BESIDE = {"modules": [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer", "kwargs": []}],
           "config_sentence_transformers": {"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.linear.Identity",
                                            "prompts": {"query": "query: ", "other": "Find: "}, "default_prompt_name": "query"},
-          "sentence_bert_config": {"max_seq_length": 24, "do_lower_case": True}}
+          "sentence_bert_config": {"transformer_task": "sequence-classification", "module_output_name": "scores", "max_seq_length": 24, "do_lower_case": True,
+                                   "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}}}}
 
 
 def folder_of(parent, **options):
@@ -222,6 +224,11 @@ class CrossEncoder(Case):
 
 
 class BadInput(Case):
+    def test_a_wheel_without_the_forward_pass_says_so(self):
+        """As those for macOS and Windows are (packaging/wheels/pack.py)."""
+        with unittest.mock.patch.object(rankfeed._cross_encoder, "_core", types.SimpleNamespace()):
+            self.assertRaisesRegex(rankfeed.RankfeedError, "this wheel has no forward pass", rankfeed.CrossEncoder, self.folder)
+
     def test_arguments_are_named(self):
         model, pair = self.model, [(QUERY, "a")]
         for error, words, call in (
