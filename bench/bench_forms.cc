@@ -102,7 +102,7 @@ std::vector<std::filesystem::path> Files(const Options& options) {
 nlohmann::ordered_json TimeForm(const std::filesystem::path& file, const std::vector<Row>& rows, const Options& options,
                                 const Engine& newest, std::map<std::string, Slowest>* slowest, std::mt19937* random) {
   const std::string name = file.stem().string();
-  Rankfeed ids(std::shared_ptr<receipt::PlacedImage>(Place(file.string())), false), general(ids.shared(), true);
+  Rankfeed ids(std::shared_ptr<measure::PlacedImage>(Place(file.string())), false), general(ids.shared(), true);
   const Engine mine = ids.AsEngine(name, true), plain = general.AsEngine(name + " with offsets", false);
   const char* const reason = rankfeed_model_off_fast_road(ids.placed().model());
   nlohmann::ordered_json form = {{"name", name}, {"image_bytes", ids.placed().size()}};

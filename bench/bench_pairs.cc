@@ -67,7 +67,7 @@ class Pairs {
   }
 
  private:
-  std::unique_ptr<receipt::PlacedImage> placed_;
+  std::unique_ptr<measure::PlacedImage> placed_;
   rankfeed_rerank_options options_;
   rankfeed_rerank_limits limits_{};
   rankfeed_source query_{};

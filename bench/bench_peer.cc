@@ -142,7 +142,7 @@ int Main(int argc, char** argv) {
   std::vector<int32_t> ids(4 * bytes);  // written once here: its pages are not the engine's
   const size_t before = ResidentBytes();
   sentencepiece::SentencePieceProcessor processor;
-  std::unique_ptr<receipt::PlacedImage> placed;
+  std::unique_ptr<measure::PlacedImage> placed;
   std::vector<Worker> workers;
   if (std::string(argv[1]) == "sentencepiece") {
     if (!processor.Load(argv[2]).ok()) Die("sentencepiece cannot load the model");

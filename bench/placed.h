@@ -7,14 +7,14 @@
 
 #include "measure.h"
 #include "rankfeed/builder.hpp"
-#include "receipt/placed_image.h"
+#include "measure/placed_image.h"
 
 namespace rankfeed::bench {
 
 // The rule of the libsentencepiece that is linked here (Debian's 0.1.97): ids are compared with it.
 inline constexpr int32_t kLinkedParity = RANKFEED_PARITY_SENTENCEPIECE_0_2_1;
 
-inline std::unique_ptr<receipt::PlacedImage> Place(const std::string& file,
+inline std::unique_ptr<measure::PlacedImage> Place(const std::string& file,
                                                    int32_t parity = RANKFEED_PARITY_AUTO) {
   rankfeed_builder_error error{};
   error.struct_size = sizeof(error);
@@ -23,7 +23,7 @@ inline std::unique_ptr<receipt::PlacedImage> Place(const std::string& file,
   if (rankfeed_load(file.c_str(), &options, &loaded, &error) != RANKFEED_OK) Die(error.message);
   size_t size = 0;
   const void* image = rankfeed_loaded_image(loaded, &size);
-  auto placed = std::make_unique<receipt::PlacedImage>(image, size, Pages::kAuto);
+  auto placed = std::make_unique<measure::PlacedImage>(image, size, Pages::kAuto);
   rankfeed_loaded_free(loaded);
   return placed;
 }

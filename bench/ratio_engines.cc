@@ -7,7 +7,7 @@
 
 namespace rankfeed::bench {
 
-Rankfeed::Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets, Memory memory)
+Rankfeed::Rankfeed(std::shared_ptr<measure::PlacedImage> placed, bool offsets, Memory memory)
     : placed_(std::move(placed)), where_(memory) {
   limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
   begin_.resize(offsets ? kMaxTextBytes : 0);

@@ -39,7 +39,7 @@ enum class Memory { kSame, kAnew };
 // An encoder over an image on the largest pages there are.
 class Rankfeed {
  public:
-  Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets, Memory memory = Memory::kSame);
+  Rankfeed(std::shared_ptr<measure::PlacedImage> placed, bool offsets, Memory memory = Memory::kSame);
   // From a file of the shared folder.
   Rankfeed(const std::string& file, bool offsets, int32_t parity = RANKFEED_PARITY_AUTO)
       : Rankfeed(Place(SharedFile(file), parity), offsets) {}
@@ -59,12 +59,12 @@ class Rankfeed {
   size_t EncodeTogether(const std::string* texts, size_t count, int32_t* out);
   // Texts go kTogether a call, or one.
   Engine AsEngine(std::string name, bool together);
-  const std::shared_ptr<receipt::PlacedImage>& shared() const { return placed_; }
-  const receipt::PlacedImage& placed() const { return *placed_; }
+  const std::shared_ptr<measure::PlacedImage>& shared() const { return placed_; }
+  const measure::PlacedImage& placed() const { return *placed_; }
   const char* isa() const { return rankfeed_encoder_isa(encoder_); }
 
  private:
-  std::shared_ptr<receipt::PlacedImage> placed_;
+  std::shared_ptr<measure::PlacedImage> placed_;
   rankfeed_limits limits_{};
   const Memory where_;
   AlignedBytes memory_;

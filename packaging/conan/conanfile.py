@@ -48,7 +48,7 @@ class RankfeedConan(ConanFile):
 
     def export_sources(self):
         root = os.path.join(self.recipe_folder, "..", "..")
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "gpu_handoff/*", "include/*", "packaging/*", "src/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "gpu_handoff/*", "include/*", "packaging/*", "src/*", "tools/*"):
             copy(self, pattern, root, self.export_sources_folder)
 
     def configure(self):

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/checked.h"
 #include "cli/cli.h"
 #include "cli/documents.h"
 #include "cli/npz.h"
@@ -18,15 +19,11 @@
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.h"
 #include "rankfeed/rerank.h"
-#include "receipt/engine.h"
-#include "receipt/stretch_error.h"
+#include "serve/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
 
-using receipt::CheckError;
-using receipt::CheckStatus;
-using receipt::Take;
 
 using Choices = std::map<std::string, uint8_t>;
 
@@ -292,7 +289,7 @@ class Output {
       ++failed;
       if (status[i] == RANKFEED_E_LIMIT) {
         fmt::print(stderr, "rankfeed: document {} {}\n", documents_.names[i],
-                   receipt::StretchError(model, documents_.texts[i].size() + beside_, c_.max_stretch_bytes));
+                   serve::StretchError(model, documents_.texts[i].size() + beside_, c_.max_stretch_bytes));
         continue;
       }
       if (const std::string enough = Enough(model, status[i], i); !enough.empty()) {
@@ -469,7 +466,7 @@ void RunBatch(BatchCommand c) {
   const auto begin = [&] {
     const rankfeed_status begun = rankfeed_rerank_begin(reranker.get(), &request);
     if (begun == RANKFEED_E_LIMIT) {
-      throw Failure("the query " + receipt::StretchError(vocab.model(), c.query.size() + beside, c.max_stretch_bytes));
+      throw Failure("the query " + serve::StretchError(vocab.model(), c.query.size() + beside, c.max_stretch_bytes));
     }
     CheckStatus(begun, "query");
   };

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/checked.h"
 #include "cli/cli.h"
 #include "counters/allocation.h"
 #include "folder/rebuilt.h"
 #include "rankfeed/builder.hpp"
-#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -158,7 +158,7 @@ void AddCompile(CLI::App& app) {
                    "--preset or as it lies in its folder; vocab.json of a BPE model beside its merges.txt; or a folder with one")
       ->transform([](const std::string& given) {
         std::string note;  // that NoteOtherIds prints
-        return std::filesystem::is_directory(given) ? rankfeed::receipt::Take(folder::VocabularyOf(given, &note)) : given;
+        return std::filesystem::is_directory(given) ? Take(folder::VocabularyOf(given, &note)) : given;
       })
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")

@@ -23,7 +23,7 @@
 #include "parallel/cpus.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus_writer.h"
-#include "receipt/stretch_error.h"
+#include "serve/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -81,7 +81,7 @@ class Tokenizer {
     if (row == nullptr) return document;
     joined_.resize(document.size() + row->info().literal_bytes);
     size_t size = 0;
-    receipt::CheckStatus(rankfeed_template_document(row->get(), {}, {}, Text(document), joined_.data(), joined_.size(),
+    CheckStatus(rankfeed_template_document(row->get(), {}, {}, Text(document), joined_.data(), joined_.size(),
                                                     &size, nullptr), "document");
     joined_.resize(size);
     return joined_;
@@ -108,7 +108,7 @@ class Tokenizer {
     options.flags = flags;
     Error error = encoder_->Encode(text, options, out);
     if (error.status == RANKFEED_E_LIMIT) {
-      error.message = "the text " + receipt::StretchError(model, text.size(), max_stretch_bytes);
+      error.message = "the text " + serve::StretchError(model, text.size(), max_stretch_bytes);
     }
     return error;
   }

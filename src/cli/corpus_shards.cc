@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/measuring.h"
+#include "cli/json_file.h"
 #include "cli/sha256.h"
 #include "rankfeed/rerank.hpp"
 

@@ -16,7 +16,7 @@
 #include "cli/growing_encoder.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
-#include "receipt/stretch_error.h"
+#include "serve/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -181,7 +181,7 @@ void RunEncode(const EncodeOptions& o) {
       writer.Flush();
       throw Failure(error.status == RANKFEED_E_LIMIT
                         ? fmt::format("text {} {}", source.line(),
-                                      receipt::StretchError(vocab.model(), text.size(), o.max_stretch_bytes))
+                                      serve::StretchError(vocab.model(), text.size(), o.max_stretch_bytes))
                         : fmt::format("text {}: {}", source.line(), error.message));
     }
     if (const std::string wrong = Fit(defaults, output == Output::kJson, &encoding); !wrong.empty()) {

@@ -10,12 +10,12 @@
 #include <new>
 #include <utility>
 
+#include "cli/checked.h"
 #include "cli/cli.h"
 #include "serve/folder/pairing.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/version.h"
-#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 
@@ -95,7 +95,7 @@ Pages VocabOptions::on() const {
 void VocabOptions::OpenFolder(const std::string& given) {
   std::string note;
   folder = given;
-  path = receipt::Take(folder::VocabularyOf(given, &note));
+  path = Take(folder::VocabularyOf(given, &note));
   if (!note.empty()) std::fputs(fmt::format("rankfeed: note: {}\n", note).c_str(), stderr);
 }
 
@@ -104,7 +104,7 @@ void VocabOptions::TakeFolder(const std::string& model) {
 }
 
 FolderConfig VocabOptions::Config() const {
-  return folder.empty() ? FolderConfig{} : receipt::Take(folder::ReadFolderConfig(folder));
+  return folder.empty() ? FolderConfig{} : Take(folder::ReadFolderConfig(folder));
 }
 
 FileDefaults VocabOptions::Defaults() const {

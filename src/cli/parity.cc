@@ -16,12 +16,12 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/checked.h"
 #include "cli/cli.h"
 #include "cli/growing_encoder.h"
 #include "cli/oracle.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
-#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -167,7 +167,7 @@ void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
 // together, the main one comes first.
 std::vector<std::string> ReferenceFiles(const ParityOptions& o, const rankfeed_model_info& info) {
   std::string path = o.reference.empty() ? o.vocab.path : o.reference, note;
-  if (std::filesystem::is_directory(path)) path = receipt::Take(folder::VocabularyOf(path, &note));
+  if (std::filesystem::is_directory(path)) path = Take(folder::VocabularyOf(path, &note));
   const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
   if (huggingface != (o.against == "huggingface")) {
     throw Failure(fmt::format("{} has {} parity; compare it with --against {}", o.vocab.path,

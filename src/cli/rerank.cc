@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/checked.h"
 #include "cli/cli.h"
 #include "cli/device.h"
 #include "cli/documents.h"
@@ -22,15 +23,11 @@
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.hpp"
 #include "rankfeed/rerank.hpp"
-#include "receipt/engine.h"
-#include "receipt/stretch_error.h"
+#include "serve/stretch_error.h"
 
 namespace rankfeed::cli {
 namespace {
 
-using receipt::CheckError;
-using receipt::CheckStatus;
-using receipt::Take;
 
 struct RerankCommand {
   VocabOptions vocab;
@@ -263,7 +260,7 @@ class Rerank {
   // This says why a text has no row.
   std::string Why(const std::string& text, rankfeed_status status) const {
     if (status != RANKFEED_E_LIMIT) return rankfeed_status_message(status);
-    return "the text " + receipt::StretchError(vocabulary_->model(), text.size(), c.max_stretch_bytes);
+    return "the text " + serve::StretchError(vocabulary_->model(), text.size(), c.max_stretch_bytes);
   }
 
   void PrintTable() const {

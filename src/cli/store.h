@@ -7,11 +7,11 @@
 #include <iterator>
 #include <string>
 
+#include "cli/checked.h"
 #include "cli/cli.h"
 #include "platform/files/file_calls.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus.h"
-#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 
@@ -37,12 +37,12 @@ class Store {
 
 // This loads what --template names: a preset, or the template in a file whose name ends in .json. Throws Failure.
 inline RowTemplate LoadRowTemplate(const rankfeed_model* model, const std::string& name) {
-  if (!name.ends_with(".json")) return receipt::Take(RowTemplate::Preset(model, name));
+  if (!name.ends_with(".json")) return Take(RowTemplate::Preset(model, name));
   files::CheckReadable(name, files::ReadAs::kWhole);
   std::ifstream in(name, std::ios::binary);
   const std::string json(std::istreambuf_iterator<char>(in), {});
   if (!in) throw Failure(name + ": cannot be read");
-  return receipt::Take(ReadRowTemplate(model, json, name));
+  return Take(ReadRowTemplate(model, json, name));
 }
 
 }  // namespace rankfeed::cli

@@ -6,7 +6,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
 set(program rankfeed_wheel_program)
 add_executable(${program} address_space.cc compile.cc device.cc encode.cc help.cc main.cc oracle.cc out_of_memory.cc parity.cc rerank.cc serve.cc text_source.cc
-               ${PROJECT_SOURCE_DIR}/src/receipt/engine.cc ${PROJECT_SOURCE_DIR}/src/counters/allocation.cc)
+               ${PROJECT_SOURCE_DIR}/src/counters/allocation.cc)
 set_target_properties(${program} PROPERTIES OUTPUT_NAME rankfeed RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/program)
 target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/gpu_handoff)
 target_compile_definitions(${program} PRIVATE RANKFEED_WITH_CROSSENCODER)

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "receipt/stretch_error.h"
+#include "serve/stretch_error.h"
 #include "serve/problem.h"
 
 namespace rankfeed::serve {
@@ -311,7 +311,7 @@ Error Scorer::Room(size_t text_bytes) {
 }
 
 std::string Scorer::TooLong(rankfeed_text text) const {
-  return receipt::StretchError(assets_->vocabulary->model(), text.size, options_.max_stretch_bytes) +
+  return StretchError(assets_->vocabulary->model(), text.size, options_.max_stretch_bytes) +
          " (an option of the service)";
 }
 

@@ -22,7 +22,7 @@
 #include "gpu_handoff/support.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
-#include "receipt/placed_image.h"
+#include "measure/placed_image.h"
 #include "reference/sp_model_proto.h"
 #include "support/faults.h"
 #include "support/sanitizers.h"
@@ -141,8 +141,8 @@ TEST(HugePages, WithoutThemTheImageLiesOnBasePagesAndEveryStepSaysWhy) {
   ASSERT_GT(image.size, size_t{2} << 20);  // more than one huge page
   ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
   {
-    const receipt::PlacedImage placed(image.data, image.size, Pages::kAuto);
-    const receipt::PageLadder& ladder = placed.ladder();
+    const measure::PlacedImage placed(image.data, image.size, Pages::kAuto);
+    const measure::PageLadder& ladder = placed.ladder();
     ASSERT_FALSE(ladder.steps.empty());
     if (ladder.steps.front().outcome != "used") {  // the machine has no hugetlb pages to spare
       ASSERT_EQ(ladder.steps.size(), 3u);

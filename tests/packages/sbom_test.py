@@ -25,7 +25,7 @@ PROGRAM = os.path.join(SOURCE, "cmake", "sbom.py")
 # Targets of CMake whose objects are in a component.
 TARGETS = {"rankfeed_runtime": "runtime", "rankfeed_builder": "builder", "rankfeed_handoff": "handoff",
            "rankfeed_handoff_ring": "handoff", "rankfeed_parallel": "parallel", "rankfeed_counters": "counters",
-           "rankfeed_crossencoder": "crossencoder", "rankfeed_cli": "cli", "rankfeed_receipt": "cli", "rankfeed_audit": "cli",
+           "rankfeed_crossencoder": "crossencoder", "rankfeed_cli": "cli", "rankfeed_measure": "cli",
            "rankfeed_allocation_override": "cli", "rankfeed_serve": "serve"}
 SYSTEM = re.compile(r"(libc6|libc6-dev|linux-libc-dev|lib(stdc\+\+|gcc)-\d+-dev|libstdc\+\+6|libgcc-s1)$")
 

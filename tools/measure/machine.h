@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// measure/machine.h: where a receipt was made: CPU, kernel, compiler, revision.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace rankfeed::measure {
+
+// The "machine" and "build" objects of a receipt. Facts that cannot be read are null.
+nlohmann::ordered_json MachineJson();
+nlohmann::ordered_json BuildJson();
+
+}  // namespace rankfeed::measure

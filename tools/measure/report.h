@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// measure/report.h: findings and receipt as one self-contained HTML page.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace rankfeed::measure {
+
+// audit: what `rankfeed audit --json` prints, or a receipt alone as its "receipt". The page holds its data and draws its own charts (inline
+// SVG); it loads nothing, and follows the reader's light or dark preference.
+std::string ReportHtml(const nlohmann::ordered_json& audit);
+
+}  // namespace rankfeed::measure
