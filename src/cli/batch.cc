@@ -18,7 +18,7 @@
 #include "rankfeed/builder.hpp"
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.h"
-#include "rankfeed/rerank.h"
+#include "rankfeed/rerank.hpp"
 #include "serve/stretch_error.h"
 
 namespace rankfeed::cli {
@@ -138,77 +138,17 @@ std::string EnoughFor(const rankfeed_rerank_options& o, uint64_t tokens) {
   return out;
 }
 
-// Reranker, its encoders and their memory, grown until the request fits.
-class Reranker {
- public:
-  Reranker(const rankfeed_model* model, const rankfeed_rerank_options& options,
-           const Documents& documents, const std::string& query, size_t beside_bytes, uint32_t threads,
-           uint32_t max_stretch_bytes)
-      : model_(model), options_(options) {
-    limits_.struct_size = sizeof(limits_);
-    limits_.max_documents = static_cast<uint32_t>(documents.texts.size());
-    const size_t longest = std::max(documents.longest, query.size()) + beside_bytes;
-    if (longest > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
-    limits_.max_text_bytes = static_cast<uint32_t>(std::max<size_t>(1, longest));
-    limits_.max_stretch_bytes = max_stretch_bytes;
-    // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the
-    // first batch finds missing is made up for by Grow.
-    limits_.max_tokens = documents.total + documents.stored_tokens + query.size() + 64 * documents.texts.size() + 64 +
-                         beside_bytes;
-    if (threads != 1) {
-      rankfeed_parallel* parallel = nullptr;
-      CheckStatus(rankfeed_parallel_open(threads, &parallel), "threads");
-      parallel_.reset(parallel);
-    }
-    limits_.workers = parallel_ ? executor()->workers : 1;
-    for (uint32_t i = 0; i < limits_.workers; ++i) {
-      auto encoder = Encoder::Create(model, limits_.max_text_bytes, false,
-                                     Encoder::kDefaultCacheBytes, max_stretch_bytes);
-      if (!encoder) throw Failure(encoder.error().message);
-      encoders_.push_back(std::move(*encoder));
-    }
-    Init();
-  }
-
-  // Null: the calling thread.
-  const rankfeed_executor* executor() const { return rankfeed_parallel_executor(parallel_.get()); }
-
-  // Makes it again with what the last request turned out to need.
-  void Grow() {
-    CheckStatus(rankfeed_reranker_need(reranker_, &limits_), "reranker");
-    Init();
-  }
-  rankfeed_reranker* get() const { return reranker_; }
-
- private:
-  void Init() {
-    const char* field = nullptr;
-    if (const char* rule = rankfeed_rerank_options_problem(model_, &options_, &field)) {
-      std::string option = field, why = rule;  // named after it
-      std::replace(option.begin(), option.end(), '_', '-');
-      constexpr std::string_view kMember = "max_length";  // the only one that a rule about another speaks of
-      if (const size_t place = why.find(kMember); place != why.npos) why.replace(place, kMember.size(), "--max-length");
-      throw Failure(fmt::format("--{}: {}", option, why));
-    }
-    rankfeed_mem_req need;
-    CheckStatus(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
-    scratch_ = AlignedBytes(need);
-    std::vector<rankfeed_encoder*> encoders;
-    for (Encoder& encoder : encoders_) encoders.push_back(encoder.get());
-    CheckStatus(rankfeed_reranker_init(model_, &limits_, &options_, encoders.data(), scratch_.data(),
-                                 scratch_.size(), &reranker_),
-          "batch options");
-  }
-
-  const rankfeed_model* model_;
-  const rankfeed_rerank_options options_;
-  rankfeed_rerank_limits limits_{};
-  std::unique_ptr<rankfeed_parallel, void (*)(rankfeed_parallel*)> parallel_{
-      nullptr, rankfeed_parallel_close};
-  std::vector<Encoder> encoders_;
-  AlignedBytes scratch_;
-  rankfeed_reranker* reranker_ = nullptr;
-};
+// Throws what is wrong with the options, named after the one of the command line.
+void CheckOptions(const rankfeed_model* model, const rankfeed_rerank_options& options) {
+  const char* field = nullptr;
+  const char* const rule = rankfeed_rerank_options_problem(model, &options, &field);
+  if (rule == nullptr) return;
+  std::string option = field, why = rule;
+  std::replace(option.begin(), option.end(), '_', '-');
+  constexpr std::string_view kMember = "max_length";  // the only one that a rule about another speaks of
+  if (const size_t place = why.find(kMember); place != why.npos) why.replace(place, kMember.size(), "--max-length");
+  throw Failure(fmt::format("--{}: {}", option, why));
+}
 
 nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
   const auto value = [&](int64_t i) -> int64_t {
@@ -277,7 +217,7 @@ class Output {
     area_ += c_.layout == "padded" ? uint64_t{b.rows} * b.row_length : b.tokens;
   }
 
-  void Finish(const std::vector<rankfeed_status>& status, const Handoff& ring,
+  void Finish(std::span<const rankfeed_status> status, const Handoff& ring,
               const rankfeed_model* model) {
     if (npz_) npz_->Finish();
     if (batches_ > 1 && c_.npz.ends_with(".npy")) {
@@ -443,8 +383,23 @@ void RunBatch(BatchCommand c) {
   if (own) c.query = c.prompt + c.query;  // a row template has its own text there
   // These may stand beside a text in the text that is tokenized.
   const size_t beside = row ? row->info().literal_bytes + c.instruction.size() + c.query.size() : 0;
-  Reranker reranker(vocab.model(), options, documents, c.query, beside, c.threads,
-                    c.max_stretch_bytes);
+  CheckOptions(vocab.model(), options);
+  std::unique_ptr<rankfeed_parallel, void (*)(rankfeed_parallel*)> parallel{nullptr, rankfeed_parallel_close};
+  if (c.threads != 1) {
+    rankfeed_parallel* pool = nullptr;
+    CheckStatus(rankfeed_parallel_open(c.threads, &pool), "threads");
+    parallel.reset(pool);
+  }
+  rankfeed_rerank_limits limits{};
+  limits.max_documents = static_cast<uint32_t>(documents.texts.size());
+  size_t longest = std::max({size_t{1}, documents.longest, c.query.size()});
+  for (const rankfeed_template_part* part : {&parts.prefix, &parts.middle, &parts.suffix}) longest = std::max(longest, part->text.size);
+  limits.max_text_bytes = static_cast<uint32_t>(std::min<size_t>(longest + beside, rankfeed_max_text_bytes(vocab.model())));
+  limits.max_stretch_bytes = c.max_stretch_bytes;
+  // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the first batch finds
+  // missing is made up for.
+  limits.max_tokens = documents.total + documents.stored_tokens + c.query.size() + 64 * documents.texts.size() + 64 + beside;
+  Reranker reranker = Take(Reranker::Create(vocab.model(), limits, options));
   rankfeed_handoff_options ring_options{};
   ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
   ring_options.slot_bytes = c.slot_bytes;
@@ -453,43 +408,23 @@ void RunBatch(BatchCommand c) {
   const HandoffStream stream = Take(ring.MakeStream());
   Output output(c, options, documents, beside);
 
-  std::vector<rankfeed_status> status(documents.texts.size());
-  rankfeed_request request{};
-  request.struct_size = sizeof(request);
-  request.document_count = static_cast<uint32_t>(documents.sources.size());
-  request.query.text = {c.query.data(), c.query.size()};
-  request.documents = documents.sources.data();
-  request.document_status = status.data();
-  request.executor = reranker.executor();
-  request.instruction = {c.instruction.data(), c.instruction.size()};
-
-  const auto begin = [&] {
-    const rankfeed_status begun = rankfeed_rerank_begin(reranker.get(), &request);
-    if (begun == RANKFEED_E_LIMIT) {
-      throw Failure("the query " + serve::StretchError(vocab.model(), c.query.size() + beside, c.max_stretch_bytes));
-    }
-    CheckStatus(begun, "query");
-  };
-  begin();
-  for (bool first = true;;) {
+  rankfeed_source query{};
+  query.text = Text(c.query);
+  const Error begun = reranker.Begin(query, documents.sources, rankfeed_parallel_executor(parallel.get()), nullptr, c.instruction);
+  if (begun.status == RANKFEED_E_LIMIT && c.query.size() <= rankfeed_max_text_bytes(vocab.model())) {
+    throw Failure("the query " + serve::StretchError(vocab.model(), c.query.size() + beside, c.max_stretch_bytes));
+  }
+  CheckError(begun);
+  for (;;) {
     FillingSlot slot = Take(ring.WaitAcquire());
     rankfeed_batch batch{};
-    batch.struct_size = sizeof(batch);
-    batch.arena = slot.bytes().data();
-    batch.arena_capacity = slot.bytes().size();
-    const rankfeed_status filled = rankfeed_rerank_next(reranker.get(), &batch);
-    if (filled == RANKFEED_E_WORKSPACE_SIZE && first) {
-      reranker.Grow();
-      begin();
-      continue;
-    }
-    if (filled == RANKFEED_E_OUTPUT_SIZE) {
+    const Error filled = reranker.Next(slot.bytes(), &batch);
+    if (filled.status == RANKFEED_E_OUTPUT_SIZE) {
       throw Failure(fmt::format("a row needs {} bytes, a slot has {}: raise --slot-bytes",
                                 batch.arena_size, slot.bytes().size()));
     }
-    CheckStatus(filled, "batch");
+    CheckError(filled);
     if (batch.rows == 0) break;
-    first = false;
     LeasedSlot lease = Take(slot.Submit(batch.arena_size, stream.get()));
     CheckError(stream.Synchronize());
     // The same tensors over the landed copy.
@@ -501,7 +436,7 @@ void RunBatch(BatchCommand c) {
     output.Batch(landed);
     CheckError(lease.ReleaseNow());
   }
-  output.Finish(status, ring, vocab.model());
+  output.Finish(reranker.status(), ring, vocab.model());
 }
 
 }  // namespace
