@@ -162,8 +162,8 @@ RANKFEED_API rankfeed_status rankfeed_folder_prompt(const rankfeed_folder* folde
 /* Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_folder_free(rankfeed_folder* folder);
 
-/* OBEYED: another value makes other rows, ids or scores, or is refused. HARMLESS: it changes none of
- * these. REFUSED: only values that ask for nothing are taken (null, false, empty ones), or `taken`. */
+/* OBEYED: another value makes other rows, ids or scores, or is refused, or noted where `note` says so. HARMLESS:
+ * it changes none. REFUSED: only values that ask for nothing are taken (null, false, empty ones), or `taken`. */
 enum { RANKFEED_KEY_OBEYED = 0, RANKFEED_KEY_HARMLESS = 1, RANKFEED_KEY_REFUSED = 2 };
 
 typedef struct {

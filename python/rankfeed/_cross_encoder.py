@@ -315,7 +315,8 @@ class CrossEncoder:
             queries = [prompt + query if isinstance(query, str) else query for query in queries]
         limit = self.max_seq_length
         _left[:] = [call for call in _left if not call.wait(0)]
-        call = _core.Scoring(self._core, queries, documents, counts, limit, self._settings.encode_flags, rows * limit, *names)
+        call = _core.Scoring(self._core, queries, documents, counts, limit, self._settings.encode_flags,
+                             self.tokenizer.truncation_side == "left", rows * limit, *names)
         _wait(call, len(documents), bar)
         return call.logits()
 

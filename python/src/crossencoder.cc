@@ -50,10 +50,11 @@ class CrossEncoder {
   const rankfeed_crossencoder_info& info() const { return info_; }
 
   // The options of rows with at most max_length tokens. pairing_ is pointed into.
-  rankfeed_rerank_options Options(uint32_t max_length, uint32_t encode_flags) const {
+  rankfeed_rerank_options Options(uint32_t max_length, uint32_t encode_flags, bool cut_left) const {
     rankfeed_rerank_options o = RerankOptions();
     o.max_length = std::min(max_length, info_.max_row_tokens);
     o.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
+    o.truncation_side = cut_left ? RANKFEED_LEFT : RANKFEED_RIGHT;
     o.encode_flags = encode_flags;
     o.layout = RANKFEED_PACKED;
     pairing_.SetTypes(&o);
@@ -122,9 +123,9 @@ struct Rows {
 class Scoring {
  public:
   Scoring(std::shared_ptr<CrossEncoder> encoder, nb::handle queries, nb::handle documents, const std::vector<uint32_t>& counts,
-          uint32_t max_length, uint32_t encode_flags, uint64_t batch_tokens, const std::string& query_name,
+          uint32_t max_length, uint32_t encode_flags, bool cut_left, uint64_t batch_tokens, const std::string& query_name,
           const std::string& document_name)
-      : encoder_(std::move(encoder)), options_(encoder_->Options(max_length, encode_flags)), batch_tokens_(batch_tokens),
+      : encoder_(std::move(encoder)), options_(encoder_->Options(max_length, encode_flags, cut_left)), batch_tokens_(batch_tokens),
         query_name_(query_name), document_name_(document_name), queries_(encoder_->vocabulary().NewInputs()),
         documents_(encoder_->vocabulary().NewInputs()) {
     queries_.AddAll(queries, query_name_.c_str(), /*ids=*/false);
@@ -357,12 +358,12 @@ void BindCrossEncoder(nb::module_& module) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("info", &CrossEncoder::Facts, nb::sig("def info(self) -> dict[str, typing.Any]"));
   nb::class_<Scoring>(module, "Scoring", "One call of a CrossEncoder, on a thread of its own.")
-      .def(nb::init<std::shared_ptr<CrossEncoder>, nb::handle, nb::handle, const std::vector<uint32_t>&, uint32_t, uint32_t,
+      .def(nb::init<std::shared_ptr<CrossEncoder>, nb::handle, nb::handle, const std::vector<uint32_t>&, uint32_t, uint32_t, bool,
                     uint64_t, const std::string&, const std::string&>(),
            nb::arg("encoder"), nb::arg("queries"), nb::arg("documents"), nb::arg("counts"), nb::arg("max_length"),
-           nb::arg("encode_flags"), nb::arg("batch_tokens"), nb::arg("query_name"), nb::arg("document_name"),
+           nb::arg("encode_flags"), nb::arg("cut_left"), nb::arg("batch_tokens"), nb::arg("query_name"), nb::arg("document_name"),
            nb::sig("def __init__(self, encoder: CrossEncoder, queries: object, documents: object, counts: list[int], max_length: "
-                   "int, encode_flags: int, batch_tokens: int, query_name: str, document_name: str) -> None"))
+                   "int, encode_flags: int, cut_left: bool, batch_tokens: int, query_name: str, document_name: str) -> None"))
       .def("wait", &Scoring::Wait, nb::arg("seconds"), "Whether it is over, at the latest after so many seconds.")
       .def("cancel", &Scoring::Cancel)
       .def_prop_ro("done", &Scoring::done, "Documents scored so far.")

@@ -28,9 +28,7 @@ std::string Hex(const uint8_t* bytes, size_t size) {
 // Says so where AutoTokenizer of transformers 5 gives other ids for some texts than the file just
 // compiled, as the configuration beside it shows.
 void NoteOtherIds(const std::string& source, bool preset) {
-  std::filesystem::path path(source);
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) path /= "tokenizer.json";
+  const std::filesystem::path path(source);
   const std::filesystem::path folder = path.parent_path();
   std::string note;
   if (path.filename() == "tokenizer.json") {
@@ -52,6 +50,7 @@ void NoteOtherIds(const std::string& source, bool preset) {
 
 struct CompileOptions {
   std::string source, output, parity, preset;
+  std::string file;  // source, or the vocabulary in the folder that source is
   bool verbose = false;
 };
 
@@ -78,7 +77,7 @@ void RunCompile(const CompileOptions& o) {
   fmt::print("{}: {} ids, {} pieces, {} parity, {}, {:.2f} s\n", o.output, info.id_count,
              info.piece_count, rankfeed_parity_name(info.parity), Bytes(info.image_size),
              seconds.count());
-  NoteOtherIds(o.source, !o.preset.empty());
+  NoteOtherIds(o.file, !o.preset.empty());
   if (!o.verbose) return;
   if (counters::AllocationAccountingInstalled()) {
     fmt::print("memory: peak {}, {} allocations of {} in total (mimalloc)\n",
@@ -155,10 +154,11 @@ void AddCompile(CLI::App& app) {
   command
       ->add_option("MODEL", o->source,
                    "SentencePiece .model; tokenizer.json (Unigram, WordPiece or BPE); vocab.txt of a WordPiece model, with "
-                   "--preset or as it lies in its folder; vocab.json of a BPE model beside its merges.txt; or a folder with one")
-      ->transform([](const std::string& given) {
+                   "--preset or as it lies in its folder; vocab.json of a BPE model beside its merges.txt; or a folder with one, whose "
+                   "files then change the tokenizer.json as they do where --vocab is the folder")
+      ->each([o = o.get()](const std::string& given) {
         std::string note;  // that NoteOtherIds prints
-        return std::filesystem::is_directory(given) ? Take(folder::VocabularyOf(given, &note)) : given;
+        o->file = std::filesystem::is_directory(given) ? Take(folder::VocabularyOf(given, &note)) : given;
       })
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")

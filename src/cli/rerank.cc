@@ -35,7 +35,7 @@ struct RerankCommand {
   DocumentOptions documents;
   SpecialsOption specials;
   std::string model, query, label;
-  bool json = false, raw = false;
+  bool json = false, raw = false, cut_left = false;
   uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192,
            max_stretch_bytes = 0;
 };
@@ -114,6 +114,7 @@ class Rerank {
     score_options_ = pairing_.Score(Take(pairing_.Activation(by)));
     options_.max_length = std::min(c.max_length, info_.max_row_tokens);
     options_.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
+    options_.truncation_side = c.cut_left ? RANKFEED_LEFT : RANKFEED_RIGHT;
     options_.encode_flags = c.specials.flags();
     options_.layout = RANKFEED_PACKED;
     options_.budget = RANKFEED_BUDGET_PACKED_SUM;
@@ -362,6 +363,7 @@ void AddRerank(CLI::App& app) {
     c->vocab.TakeFolder(c->model);
     const FolderConfig config = c->vocab.Config();
     if (config.settings.max_length && command->count("--max-length") == 0) c->max_length = *config.settings.max_length;
+    c->cut_left = config.truncation_side == "left";
     c->specials.Take(config);
     Rerank(*c).Run();
   });

@@ -11,8 +11,9 @@
 
 namespace rankfeed::folder {
 
-// kObeyed: another value makes other rows, ids or scores, or is refused. kHarmless: it changes none of these. kRefused:
-// only a value that asks for nothing is taken (null, false, an empty text, list or object), or the one the row names.
+// kObeyed: another value makes other rows, ids or scores, or is refused, or is told by a note where the row says so.
+// kHarmless: it changes none of these. kRefused: only a value that asks for nothing is taken (null, false, an empty text,
+// list or object), or the one the row names.
 enum class Rule : uint8_t { kObeyed, kHarmless, kRefused };
 
 struct Key {

@@ -31,7 +31,7 @@ Result<std::string> DeviceName(const Device& device) {
   return std::string(ring->info().device_name);
 }
 
-// The vocabulary's file, what its folder says of the length of rows, and notes.
+// The vocabulary's file, what its folder says of rows, and notes.
 Error FindVocabulary(const AssetPaths& paths, Assets* out) {
   const std::string place = paths.vocab.empty() ? folder::FolderOf(paths.model) : paths.vocab;
   out->vocabulary_file = out->vocabulary_place = place;
@@ -44,6 +44,7 @@ Error FindVocabulary(const AssetPaths& paths, Assets* out) {
   auto config = folder::ReadFolderConfig(place);
   if (!config) return config.error();
   if (config->settings.split_special_tokens && !paths.has_specials) out->encode_flags |= RANKFEED_SPLIT_SPECIAL_TOKENS;
+  out->cut_left = config->truncation_side == "left";
   if (paths.max_length != 0 || !config->settings.max_length) return {};
   out->row_tokens = std::min(*config->settings.max_length, kMostRowTokens);
   if (out->row_tokens >= kLeastRowTokens) return {};

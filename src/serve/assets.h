@@ -51,6 +51,7 @@ struct Assets {
   std::string vocabulary_place, vocabulary_file;  // what paths.vocab led to: a file twice, or a folder and the file in it
   folder::Pairing pairing;
   uint32_t row_tokens = 0;    // most that a row has
+  bool cut_left = false;      // rows are cut at the start where a request names no side
   uint32_t encode_flags = 0;  // of rows, of the corpus, and of /tokenize whether special tokens are split
   std::string note;         // for the operator; empty: nothing
 

@@ -135,21 +135,75 @@ std::vector<std::string> RankFields(const Json& body) {
   return out;
 }
 
-// Tells whether the field, a side, is the left one.
-bool Left(const Json& body, const char* field) {
-  const Json* const side = Find(body, field);
-  if (side == nullptr) return false;
-  const std::string& name = String(*side, field);
-  if (name != "Right" && name != "right" && name != "Left" && name != "left")
-    Invalid(fmt::format("`{}` is {}; it may be Left or Right", field, Quoted(name)));
-  return name == "Left" || name == "left";
+// A field that changes scores in some published dialect. A client sends what its own server reads, so every dialect reads
+// all of them here. No other field changes a score, and all others are ignored.
+struct Field {
+  const char* name;
+  void (*read)(const Json& body, const Field& field, Ranking* out);
+  const char* of = nullptr;  // the servers that read one that is refused
+};
+
+void ReadSide(const Json& body, const Field& field, Ranking* out) {
+  const std::string& side = String(*Find(body, field.name), field.name);
+  const bool left = side == "Left" || side == "left";
+  if (!left && side != "Right" && side != "right")
+    Invalid(fmt::format("`{}` is {}; it may be Left or Right", field.name, Quoted(side)));
+  out->policy.left = left;
 }
 
-// Reads the fields that /rerank and /predict of text-embeddings-inference share.
-void ParseTeiFields(const Json& body, const Options& options, Ranking* r) {
-  r->raw_scores = Flag(body, "raw_scores", false);
-  r->policy.truncate = Flag(body, "truncate", options.auto_truncate);
-  r->policy.left = Left(body, "truncation_direction");
+void ReadTruncate(const Json& body, const Field& field, Ranking* out) {
+  out->policy.truncate = Flag(body, field.name, true);
+}
+
+void ReadActivation(const Json& body, const Field& field, Ranking* out) {
+  out->raw_scores |= !Flag(body, field.name, true);
+}
+
+void ReadRowTokens(const Json& body, const Field& field, Ranking* out) {
+  if (*Find(body, field.name) != -1) out->policy.max_length = Count(body, field.name, kLeastRowTokens, 0);
+}
+
+// Takes what is done anyway.
+template <bool kTaken>
+void ReadOnly(const Json& body, const Field& field, Ranking*) {
+  if (Flag(body, field.name, kTaken) != kTaken) Invalid(fmt::format("`{}` can only be {}", field.name, kTaken));
+}
+
+void Refuse(const Json&, const Field& field, Ranking*) {
+  Invalid(fmt::format("`{}`, a field of {}, is not a field that this service honours", field.name, field.of));
+}
+
+constexpr Field kFields[] = {
+    {"raw_scores", [](const Json& body, const Field& field, Ranking* out) { out->raw_scores |= Flag(body, field.name, false); }},
+    {"use_activation", ReadActivation},
+    {"activation", ReadActivation},
+    {"truncate", ReadTruncate},
+    {"truncation", ReadTruncate},
+    {"truncation_direction", ReadSide},
+    {"truncation_side", ReadSide},
+    {"truncate_prompt_tokens", ReadRowTokens},
+    {"max_tokens_per_query", [](const Json& body, const Field& field, Ranking* out) { out->policy.max_query_tokens = Count(body, field.name, 1, 0); }},
+    {"max_tokens_per_doc", [](const Json& body, const Field& field, Ranking* out) { out->policy.max_tokens_per_doc = Count(body, field.name, 1, 0); }},
+    {"max_chunks_per_doc", [](const Json& body, const Field& field, Ranking* out) { out->policy.max_chunks = std::min(Count(body, field.name, 1, 1), 1024u); }},
+    {"prompt", [](const Json& body, const Field& field, Ranking* out) { out->prompt = String(*Find(body, field.name), field.name); }},
+    {"prompt_name", [](const Json& body, const Field& field, Ranking* out) { out->prompt_name = String(*Find(body, field.name), field.name); }},
+    {"add_special_tokens", ReadOnly<true>},
+    {"return_embeddings", ReadOnly<false>},
+    {"instruct", Refuse, "SGLang"},
+    {"instruction", Refuse, "vLLM"},
+    {"chat_template", Refuse, "vLLM"},
+    {"chat_template_kwargs", Refuse, "vLLM"},
+    {"score_template", Refuse, "vLLM"},
+    {"mm_processor_kwargs", Refuse, "vLLM"},
+    {"overlap_tokens", Refuse, "Jina"},
+};
+
+// cut: whether rows that are too long are cut where the body does not say.
+void ParseFields(const Json& body, bool cut, Ranking* out) {
+  out->policy.truncate = cut;
+  for (const Field& field : kFields) {
+    if (Find(body, field.name) != nullptr) field.read(body, field, out);
+  }
 }
 
 void ParseTei(const Json& body, const Options& options, RerankCall* call) {
@@ -159,44 +213,6 @@ void ParseTei(const Json& body, const Options& options, RerankCall* call) {
     r.documents.push_back({String(texts[i], fmt::format("texts[{}]", i)), {}, true});
   }
   call->with_documents = Flag(body, "return_text", false);
-  ParseTeiFields(body, options, &r);
-}
-
-// Fields of published dialects that would change scores and are not honoured: each is refused in every dialect, since a
-// client sends what its own server reads. Those that ask for what is done anyway are looked at one by one below.
-struct Refused {
-  const char* name;
-  const char* of;  // the servers that read it
-};
-constexpr Refused kRefused[] = {{"instruct", "SGLang"},
-                                {"instruction", "vLLM"},
-                                {"chat_template", "vLLM"},
-                                {"chat_template_kwargs", "vLLM"},
-                                {"score_template", "vLLM"},
-                                {"mm_processor_kwargs", "vLLM"},
-                                {"overlap_tokens", "Jina"}};
-
-void ParseAllFields(const Json& body, Ranking* r) {
-  for (const Refused& field : kRefused) {
-    if (Find(body, field.name) != nullptr)
-      Invalid(fmt::format("`{}`, a field of {}, is not a field that this service honours", field.name, field.of));
-  }
-  if (const Json* const prompt = Find(body, "prompt")) r->prompt = String(*prompt, "prompt");
-  if (const Json* const name = Find(body, "prompt_name")) r->prompt_name = String(*name, "prompt_name");
-}
-
-// Fields of Jina, vLLM and others that would change scores: those that cannot be honoured are
-// refused, unless they have the value that is done anyway.
-void ParseRowFields(const Json& body, Ranking* r) {
-  r->policy.truncate = Flag(body, "truncation", true);
-  r->policy.left = Left(body, "truncation_side");
-  r->policy.max_query_tokens = Count(body, "max_tokens_per_query", 1, 0);
-  if (const Json* const limit = Find(body, "truncate_prompt_tokens"); limit != nullptr && *limit != -1)
-    r->policy.max_length = Count(body, "truncate_prompt_tokens", kLeastRowTokens, 0);
-  for (const char* name : {"use_activation", "activation"})
-    r->raw_scores |= !Flag(body, name, true);
-  if (!Flag(body, "add_special_tokens", true)) Invalid("`add_special_tokens` can only be true");
-  if (Flag(body, "return_embeddings", false)) Invalid("`return_embeddings` can only be false");
 }
 
 void ParseDocuments(const Json& body, const Options& options, RerankCall* call) {
@@ -205,12 +221,8 @@ void ParseDocuments(const Json& body, const Options& options, RerankCall* call) 
   const std::vector<std::string> fields = RankFields(body);
   for (size_t i = 0; i < documents.size(); ++i)
     r.documents.push_back(ParseDocument(documents[i], i, fields));
-  r.raw_scores = Flag(body, "raw_scores", false);
-  ParseRowFields(body, &r);
   call->with_documents = Flag(body, "return_documents", false);
   r.top_n = Count(body, "top_n", 1, 0);
-  r.policy.max_chunks = std::min(Count(body, "max_chunks_per_doc", 1, 1), 1024u);
-  r.policy.max_tokens_per_doc = Count(body, "max_tokens_per_doc", 1, 0);
 }
 
 // The document as an answer repeats it.
@@ -375,7 +387,7 @@ void ParseRerank(const Route& route, JsonTree body, const Options& options, Rera
   if (route.dialect == Dialect::kTei && !tei)
     call->dialect = b.contains("raw_scores") ? Dialect::kInfinity : Dialect::kJina;
   call->ranking.query = RequiredString(b, "query");
-  ParseAllFields(b, &call->ranking);
+  ParseFields(b, !tei || options.auto_truncate, &call->ranking);
   const Json* const model = Find(b, "model");
   call->model = model == nullptr ? options.model_name : String(*model, "model");
   if (tei) {
@@ -467,12 +479,10 @@ ScoreCall ParseScore(const Route& route, const Json& body, const Options& option
   const Json* const model = Find(body, "model");
   out.model = model == nullptr ? options.model_name : String(*model, "model");
   Ranking like;
-  ParseAllFields(body, &like);
+  ParseFields(body, route.dialect == Dialect::kVllm || options.auto_truncate, &like);
   if (route.dialect == Dialect::kVllm) {
-    ParseRowFields(body, &like);
     ParseTextPairs(body, options, like, &out);
   } else {
-    ParseTeiFields(body, options, &like);
     ParseInputs(body, options, like, &out);
   }
   return out;

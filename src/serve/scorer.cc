@@ -81,6 +81,7 @@ Error Scorer::Rank(Ranking* io) {
     policy.max_tokens_per_doc = 0;
   if (policy.max_query_tokens >= assets_->row_tokens) policy.max_query_tokens = 0;
   if (policy.max_length >= assets_->row_tokens) policy.max_length = 0;
+  policy.left = policy.left.value_or(assets_->cut_left);
   auto reranker = For(policy);
   if (!reranker) return reranker.error();
   std::vector<rankfeed_source> sources;
@@ -250,7 +251,7 @@ Result<Reranker*> Scorer::For(const RowPolicy& policy) {
   if (policy.max_length != 0) o.max_length = std::min(o.max_length, policy.max_length);
   o.max_query_tokens = policy.max_query_tokens;
   o.max_tokens_per_doc = policy.max_tokens_per_doc;
-  o.truncation_side = policy.left ? RANKFEED_LEFT : RANKFEED_RIGHT;
+  o.truncation_side = *policy.left ? RANKFEED_LEFT : RANKFEED_RIGHT;
   if (policy.max_chunks > 1) {
     o.truncation = RANKFEED_TRUNCATE_ONLY_SECOND;
     o.overflow = RANKFEED_OVERFLOW_WINDOWS_SHORT_LAST;

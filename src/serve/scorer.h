@@ -19,9 +19,9 @@ namespace rankfeed::serve {
 
 // Options of rows that may differ between requests. Rerankers are kept for each value.
 struct RowPolicy {
-  bool truncate = true;     // false: a row that is too long is an error of the request
-  bool left = false;        // cut at the start
-  uint32_t max_chunks = 1;  // more: windows over long documents
+  bool truncate = true;      // false: a row that is too long is an error of the request
+  std::optional<bool> left;  // cut at the start; unset: as the vocabulary's folder says
+  uint32_t max_chunks = 1;   // more: windows over long documents
   uint32_t max_tokens_per_doc = 0, max_query_tokens = 0, max_length = 0;  // 0: no limit but the service's
   auto operator<=>(const RowPolicy&) const = default;
 };

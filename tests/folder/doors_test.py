@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -106,19 +107,79 @@ class Doors(unittest.TestCase):
         self.assertEqual(self.rows(query="the car " + QUERY), rows)
         self.assertNotEqual(self.rows(), rows)
 
+    # A value of each field of src/serve/dialect.cc that is read, which changes the scores of LONG, or is an error.
+    LONG = "the car " * 20 + "panda bear " * 20
+    FIELDS = {"raw_scores": True, "use_activation": False, "activation": False, "truncate": False, "truncation": False, "truncation_direction": "Left",
+              "truncation_side": "left", "truncate_prompt_tokens": 12, "max_tokens_per_query": 2, "max_tokens_per_doc": 2, "max_chunks_per_doc": 4,
+              "prompt": "eat ", "prompt_name": "other", "add_special_tokens": False, "return_embeddings": True}
+
+    def requests(self, routes):
+        """Paths with bodies of all shapes, without the fields."""
+        for path, action, dialect in routes:
+            if action == "Rerank":
+                for name in ("texts", "documents") if dialect == "Tei" else ("documents",):
+                    yield path, {"query": QUERY, name: [self.LONG]}
+            elif path == "/predict":
+                yield path, {"inputs": [[QUERY, self.LONG]]}
+            else:
+                yield path, {"text_1": QUERY, "text_2": [self.LONG]}
+
     def test_fields_of_requests(self):
-        """SGLang pull request 16403: a field that would change a score is honoured or refused; what nobody knows is ignored."""
-        self.write()
+        """SGLang pull request 16403: a field that would change a score is honoured or refused at every path, whatever dialect it is of; what nobody
+        knows is ignored."""
+        text = (SOURCE / "src" / "serve" / "dialect.cc").read_text(encoding="utf-8")
+        rows = dict(re.findall(r'^    \{"(\w+)", (.+)\},$', text[text.index("kFields[]"):text.index("void ParseFields")], re.M))
+        refused = {name for name, read in rows.items() if read.startswith("Refuse")}
+        self.assertEqual(set(rows) - refused, set(self.FIELDS))
+        self.assertGreater(len(refused), 5)
+        document = json.loads((SOURCE / "src" / "serve" / "openapi.json").read_text(encoding="utf-8"))
+        self.assertEqual(set(document["components"]["schemas"]["ScoringFields"]["properties"]), set(self.FIELDS))
+        self.write({"prompts": {"other": "eat "}})
         server = self.serve()
-        for path, field in (("/rerank", "texts"), ("/rerank", "documents"), ("/v1/rerank", "documents"), ("/v2/rerank", "documents")):
-            body = {"query": QUERY, field: list(TEXTS)}
-            for name in ("instruct", "instruction", "chat_template", "overlap_tokens"):
-                status, answer = server.post(path, {**body, name: "x"})
-                self.assertIn(status, (400, 422), (path, name))
-                self.assertIn(name, json.dumps(answer))
-            self.assertEqual(server.post(path, {**body, "nobody_knows_it": "x"})[0], 200)
-            self.assertIn(server.post(path, {**body, "prompt_name": "query"})[0], (400, 422))
+        routes = re.findall(r'\{"(\S+)", Action::k(Rerank|Score), Dialect::k(\w+)\}', text)
+        self.assertGreater(len(routes), 8)
+        for path, body in self.requests(routes):
+            plain = server.post(path, body)
+            self.assertEqual(plain[0], 200, plain)
+            self.assertEqual(self.only_scores(server.post(path, {**body, "nobody_knows_it": "x"})), self.only_scores(plain))
+            for name in rows:
+                with self.subTest(path, body=list(body), name=name):
+                    status, answer = server.post(path, {**body, name: self.FIELDS.get(name, "x")})
+                    if status == 200:
+                        self.assertNotIn(name, refused)
+                        self.assertNotEqual(self.only_scores((status, answer)), self.only_scores(plain))
+                    else:
+                        self.assertIn(status, (400, 413, 422))
+                        self.assertIn(name if name in refused or "truncat" not in name else "wants none to be cut", json.dumps(answer))
+            self.assertIn(server.post(path, {**body, "prompt_name": "nobody's"})[0], (400, 422))
             self.assertIn(server.post(path, {**body, "prompt": 7})[0], (400, 422))
+
+    @staticmethod
+    def only_scores(answered):
+        status, answer = answered
+        assert status == 200, answer
+        rows = answer if isinstance(answer, list) else answer.get("results") or answer["data"]
+        return [row.get("score", row.get("relevance_score")) for one in rows for row in (one if isinstance(one, list) else [one])]
+
+    def test_side_of_cuts(self):
+        """truncation_side of tokenizer_config.json, which CrossEncoder's tokenizer cuts by, at every door; a request says another."""
+        text = "car eat " * 20 + "panda bear " * 20
+        scores = []
+        for side, end in (("right", ["car", "eat"] * 20), ("left", ["panda", "bear"] * 20)):
+            self.write(tokenizer={"truncation_side": side, "model_max_length": 20})
+            kept = 20 - len(WORDS) - 3
+            end = end[:kept] if side == "right" else end[-kept:]
+            ids = [PIECES.index(t) for t in ("[CLS]", *WORDS, "[SEP]", *end, "[SEP]")]
+            want = numpy_models.score("bert", self.tensors, ids, [int(i > len(WORDS) + 1) for i in range(20)], 4, 2).tolist()
+            self.assertEqual(self.rows(text=text), [ids])
+            self.near(self.scores("--raw", texts=[text]), want)
+            server = self.serve()
+            asked = [self.only_scores(server.post("/rerank", {"query": QUERY, "texts": [text], "raw_scores": True, **fields}))
+                     for fields in ({}, {"truncation_direction": "Left"}, {"truncation_direction": "Right"})]
+            self.near(asked[0], want)
+            scores.append(asked)
+        self.assertEqual([scores[0][0], scores[1][0]], [scores[0][2], scores[0][1]])
+        self.assertEqual([scores[0][0], scores[1][0]], [scores[1][2], scores[1][1]])
 
     def test_length_of_rows(self):
         """vLLM pull requests 11184 and 11815: --max-length before max_seq_length before model_max_length."""

@@ -52,8 +52,9 @@ def folder_of(parent, **options):
     folder = tempfile.mkdtemp(dir=parent)
     with open(support.hf_file("roberta"), "rb") as file:
         tokenizer = file.read()
+    beside["tokenizer_config"] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64, "pad_token": "<pad>",
+                                  **options.pop("tokenizer", {})}
     random_model.write(folder, FACTS["id_count"], FACTS["pad_id"], **options)
-    beside["tokenizer_config"] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64, "pad_token": "<pad>"}
     for name, data in beside.items():
         with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as file:
             json.dump(data, file)
@@ -164,6 +165,18 @@ class CrossEncoder(Case):
         longer = rankfeed.CrossEncoder(folder, max_length=40, activation_fn="Sigmoid")
         self.assertEqual(longer.max_seq_length, 40)
         self.assertNotEqual(longer.predict(pairs).tolist(), model.predict(pairs).tolist())
+
+    def test_side_of_cuts(self):
+        """truncation_side of tokenizer_config.json, as the command line and sentence-transformers' class cut by it."""
+        text = "bear " * 40 + "bamboo " * 40
+        scores = {}
+        for side in ("right", "left"):
+            folder = folder_of(self.parent, tokenizer={"truncation_side": side})
+            done = subprocess.run([PROGRAM, "rerank", "--model", folder, "--query", QUERY, "--docs", "-", "--json"], input=text + "\n", capture_output=True,
+                                  text=True, check=True)
+            scores[side] = rankfeed.CrossEncoder(folder).predict([(QUERY, text)]).tolist()
+            self.assertEqual(scores[side], [np.float32(place["score"]) for place in json.loads(done.stdout)["results"]])
+        self.assertNotEqual(scores["left"], scores["right"])
 
     def test_attributes(self):
         model = rankfeed.CrossEncoder(self.folder)
@@ -353,7 +366,7 @@ class SentenceTransformers(Case):
         pairs = [[QUERY, text] for text in DOCS] + [["bear", text] for text in DOCS]
         folders = [self.folder, folder_of(self.parent, labels=("a", "b", "c")),
                    folder_of(self.parent, sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity", "version": "5.0"}),
-                   folder_of(self.parent, **BESIDE), folder_of(self.parent, sbert_ce_default_activation_function="torch.nn.modules.linear.Identity")]
+                   folder_of(self.parent, **BESIDE), folder_of(self.parent, tokenizer={"truncation_side": "left"}), folder_of(self.parent, sbert_ce_default_activation_function="torch.nn.modules.linear.Identity")]
         for folder in folders:
             ours, theirs = self.both(folder)
             for arguments in ({}, {"batch_size": 3}, {"activation_fn": torch.nn.Identity()}, {"activation_fn": torch.nn.Sigmoid()}, {"activation_fn": torch.nn.Softmax(-1)},

@@ -112,18 +112,18 @@ class Settings::Reader {
 
   // This follows PreTrainedTokenizerBase._from_pretrained of transformers 5.23.0: additional_special_tokens of the
   // configuration are its extra_special_tokens where it has none, and an empty list is one then; those of
-  // special_tokens_map.json are where neither file has a list yet.
+  // special_tokens_map.json are where neither file has a list yet. model_specific_special_tokens counts where no other
+  // key names a token that the base class does not know: all those would take its place.
   void ReadNames(const Json& root, File file) {
     std::vector<Token> additional;
     bool has_additional = false;
+    const size_t others = others_.size();
     root.EachMember([&](std::string_view member, const Json& value) {
       const std::string key(member);
       if (key == "extra_special_tokens") {
         has_extra_ |= !value.is_object();
         if (value.is_array()) ReadList(value, true, file, &extra_);
-        if (value.is_object()) {
-          value.EachMember([&](std::string_view name, const Json& token) { ReadName(std::string(name), token, file); });
-        }
+        ReadNamed(value, file);
       } else if (key == "additional_special_tokens") {
         has_additional = true;
         if (value.is_array()) ReadList(value, file == File::kConfig, file, &additional);
@@ -131,6 +131,8 @@ class Settings::Reader {
         ReadName(key, value, file);
       }
     });
+    const auto specific = root.Find("model_specific_special_tokens");
+    if (file == File::kConfig && specific && others_.size() == others) ReadNamed(*specific, file);
     if (file == File::kConfig ? extra_.empty() : !has_extra_) extra_ = std::move(additional);
     has_extra_ |= file == File::kConfig && has_additional;
   }
@@ -141,6 +143,12 @@ class Settings::Reader {
       tokens->back().special = true;
       tokens->back().counted = counts && (item.is_string() || file == File::kSpecialTokensMap);
     });
+  }
+
+  // An object of tokens by their names.
+  void ReadNamed(const Json& value, File file) {
+    if (!value.is_object()) return;
+    value.EachMember([&](std::string_view name, const Json& token) { ReadName(std::string(name), token, file); });
   }
 
   void ReadName(const std::string& key, const Json& value, File file) {
