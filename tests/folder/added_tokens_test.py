@@ -3,6 +3,7 @@
 class rebuilds the file in transformers 5, the ids are AutoTokenizer's at the doors that take a folder. Ids of transformers 5.23 are written
 down here; with a number so many drawn folders are compared with the transformers that is installed."""
 
+import json
 import pathlib
 import random
 import subprocess
@@ -67,6 +68,28 @@ class AddedTokens(unittest.TestCase):
                     self.assertEqual(self.ids(self.folder, [text]), [want])
                     self.assertEqual(self.ids(self.compiled(), [text]), [want])
             self.assertEqual(self.ids(self.folder / "tokenizer.json", [text]), [GOLDEN[kind][0]])
+
+    def test_padding_token_that_is_an_added_token(self):
+        """Qwen3's folder: the tokenizer.json has no padding, and pad_token is an added token; with a row template and without."""
+        kind = "Qwen2Tokenizer"
+        file = small_tokenizers.tokenizer_json(kind)
+        for text in ("<think>", "</think>"):
+            file["added_tokens"].append({"id": file["added_tokens"][-1]["id"] + 1, "content": text, **small_tokenizers.flags(special=False)})
+        small_tokenizers.write(self.folder, file, {"tokenizer_class": kind, "pad_token": "<|endoftext|>", "eos_token": "<|im_end|>", "model_max_length": 2000})
+        for template in ([], ["--template", "qwen3-reranker"]):
+            packed, padded, image = (self.run_program("batch", "--vocab", vocab, "--query", "a b", "--docs", "-", "--json", *template, *more, text="a\na bb\n")
+                                     for vocab, more in ((self.folder / "tokenizer.json", ["--layout", "packed"]), (self.folder, []), (self.compiled(), [])))
+            self.assertEqual([done.returncode for done in (packed, padded, image)], [0] * 3, padded.stderr)
+            bare = json.loads(packed.stdout)
+            rows = [bare["input_ids"][begin:end] for begin, end in zip(bare["cu_seqlens"], bare["cu_seqlens"][1:])]
+            longest = max(map(len, rows))
+            pads = [[256] * (longest - len(row)) for row in rows]
+            self.assertEqual([len(row) for row in pads], [3, 0])
+            want = [pad + row if template else row + pad for row, pad in zip(rows, pads)]
+            for done in (padded, image):
+                self.assertEqual(json.loads(done.stdout)["input_ids"], want)
+            if not template:
+                self.assertEqual(rows, [[64, 220, 65, 64], [64, 220, 65, 64, 220, 65, 65]])
 
     def test_drawn_folders(self):
         rng, refused = random.Random(60), 0

@@ -67,7 +67,7 @@ class Doors(unittest.TestCase):
         return [s for _, s in sorted((r["index"], r["score"]) for r in answer)]
 
     def test_activation(self):
-        """sentence-transformers issue 1004: config_sentence_transformers.json before config.json; the service stays in [0, 1]."""
+        """sentence-transformers issue 1004 and pull request 4006: config_sentence_transformers.json before config.json; the service stays in [0, 1]."""
         for own, config, raw in (({"activation_fn": IDENTITY}, {}, True), ({"activation_fn": IDENTITY}, {"sentence_transformers": {"activation_fn": SIGMOID}}, True),
                                  ({"activation_fn": SIGMOID}, {"sbert_ce_default_activation_function": IDENTITY}, False), ({}, {}, False)):
             with self.subTest(own=own, config=config):
@@ -81,7 +81,7 @@ class Doors(unittest.TestCase):
         self.near(self.scores("--raw"), self.expected())
 
     def test_prompts(self):
-        """The default prompt before the query at every door; prompt_name and prompt of a request choose another."""
+        """sentence-transformers pull request 4006: the default prompt before the query at every door; prompt_name and prompt of a request choose another."""
         prompts = {"prompts": {"query": "the car ", "other": "eat "}, "default_prompt_name": "query"}
         self.write(prompts)
         with_prompt, with_other, without = self.expected(["the", "car", *WORDS]), self.expected(["eat", *WORDS]), self.expected()
@@ -195,7 +195,7 @@ class Doors(unittest.TestCase):
         self.assertEqual(len(self.rows(text=text)[0]), 20)
 
     def test_lower_case(self):
-        """do_lower_case of sentence_bert_config.json lowercases before a normalizer that keeps case."""
+        """vLLM pull requests 11184 and 11815: do_lower_case of sentence_bert_config.json lowercases before a normalizer that keeps case."""
         for lower, want in ((True, ["panda", "bear"]), (False, ["[UNK]", "[UNK]"])):
             self.write(transformer={"do_lower_case": lower})
             file = tokenizer_json()
@@ -241,15 +241,6 @@ class Doors(unittest.TestCase):
             self.assertRegex(done.stderr, r"name \[MASK\] as sep_token, and BertTokenizer of transformers puts it around rows")
         self.write(tokenizer={"tokenizer_class": "PreTrainedTokenizerFast"})
         self.near(self.scores("--raw"), self.expected())
-
-    def test_padding_token(self):
-        """A padding token that is an added token is the vocabulary's, with a row template and without."""
-        file = tokenizer_json()
-        file["padding"] = None
-        self.write(tokenizer={"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"})
-        (self.folder / "tokenizer.json").write_text(json.dumps(file), encoding="utf-8")
-        done = self.run_program("batch", "--vocab", self.folder, "--query", QUERY, "--docs", "-", "--json", text="a\na bear eat bamboo\n")
-        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_refused(self):
         for options, words in (({"modules": [*TRANSFORMER, {"type": "sentence_transformers.base.modules.dense.Dense", "path": "1_Dense"}], "own": {}}, "Dense"),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""published_keys_test.py: every key that the authors' software reads from a folder is in the list of src/folder/keys.cc. The keys
-come from transformers' classes of settings of the served types and of tokenizers, from sentence-transformers 6.2 (from its classes
-where it is installed) and from the folders of the shared data."""
+"""published_keys_test.py: every key that the authors' software reads from a folder is in the list of src/folder/keys.cc, and every field
+of a published request is in that of src/serve/dialect.cc, or changes no score. The keys come from the classes of settings of the served
+types and of tokenizers in transformers 5.23, from sentence-transformers 6.2 (from its classes where it is installed) and from the folders
+of the shared data; the fields from the servers' documents, as of November 2026."""
 
 import glob
 import inspect
@@ -12,6 +13,8 @@ import re
 import sys
 import unittest
 
+import keys_table
+
 try:
     import transformers
     from transformers import CONFIG_MAPPING, tokenization_utils_base, tokenization_utils_tokenizers
@@ -19,18 +22,18 @@ except ImportError:
     print("SKIPPED: no transformers (scripts/python-env.sh examples makes .venv-examples)")
     sys.exit(77)
 try:
+    import sentence_transformers
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.cross_encoder import CrossEncoder
 except ImportError:
     Transformer = CrossEncoder = None
 
-SOURCE = pathlib.Path(os.environ.get("RANKFEED_SOURCE_DIR") or pathlib.Path(__file__).resolve().parents[2])
+SOURCE = keys_table.SOURCE
 SHARED = os.environ.get("RANKFEED_SHARED_DATA") or str(SOURCE.parent / "shared" / "data")
-TEXT = (SOURCE / "src" / "folder" / "keys.cc").read_text(encoding="utf-8")
-FILES = dict(re.findall(r'\*?(k\w+) = "(\w+\.json)"', TEXT))
+TRANSFORMERS, SENTENCE_TRANSFORMERS_VERSION = "5.23.", "6.2."  # whose keys these are
 KEYS = {}
-for name, key, rule in re.findall(r'\{(k\w+), "([^"]+)", (k\w+),', TEXT):
-    KEYS.setdefault(FILES[name], {})[key] = rule
+for file, key in keys_table.read():
+    KEYS.setdefault(file, set()).add(key)
 TYPES = ("xlm-roberta", "roberta", "camembert", "bert", "distilbert", "electra", "modernbert", "deberta-v2", "gte")
 CLASSES = ("BertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer", "XLMRobertaTokenizer",
            "CamembertTokenizer", "DebertaV2Tokenizer", "AlbertTokenizer")
@@ -48,9 +51,46 @@ SENTENCE_TRANSFORMERS = {
     "modules.json": ["idx", "name", "path", "type", "kwargs"]}
 
 
+# Fields of requests by their server: the scoring ones, and those of answers, of other inputs and of operation.
+VLLM = ["model", "user", "truncate_prompt_tokens", "truncation_side", "padding", "request_id", "priority", "mm_processor_kwargs", "cache_salt",
+        "use_activation", "activation", "add_special_tokens", "instruction", "chat_template", "chat_template_kwargs", "score_template",
+        "max_tokens_per_query", "max_tokens_per_doc"]
+REQUESTS = {
+    "text-embeddings-inference /rerank": ["query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction"],
+    "text-embeddings-inference /predict": ["inputs", "raw_scores", "truncate", "truncation_direction"],
+    "Cohere 1": ["model", "query", "documents", "top_n", "rank_fields", "return_documents", "max_chunks_per_doc"],
+    "Cohere 2": ["model", "query", "documents", "top_n", "max_tokens_per_doc", "priority"],
+    "Jina": ["model", "query", "documents", "top_n", "return_documents", "return_embeddings", "truncation", "overlap_tokens"],
+    "infinity": ["model", "query", "documents", "top_n", "return_documents", "raw_scores"],
+    "llama.cpp": ["model", "query", "documents", "texts", "top_n"],
+    "vLLM /rerank": [*VLLM, "query", "documents", "top_n"],
+    "vLLM /score": [*VLLM, "text_1", "text_2", "data_1", "data_2", "queries", "documents"],
+    "SGLang": ["query", "documents", "instruct", "top_n", "return_documents"],
+    "sentence-transformers": ["prompt", "prompt_name"],
+}
+NO_SCORE = {"query", "texts", "documents", "inputs", "text_1", "text_2", "data_1", "data_2", "queries",  # what is scored
+            "rank_fields",  # and which parts of it
+            "model", "top_n", "return_text", "return_documents", "user", "request_id", "priority",
+            "padding", "cache_salt"}  # pads are not attended to, and no prefix is kept
+
+
 class PublishedKeys(unittest.TestCase):
+    def test_versions(self):
+        self.assertTrue(transformers.__version__.startswith(TRANSFORMERS), transformers.__version__)
+        if CrossEncoder is not None:
+            self.assertTrue(sentence_transformers.__version__.startswith(SENTENCE_TRANSFORMERS_VERSION), sentence_transformers.__version__)
+
+    def test_fields_of_requests(self):
+        text = (SOURCE / "src" / "serve" / "dialect.cc").read_text(encoding="utf-8")
+        read = set(re.findall(r'^    \{"(\w+)", ', text[text.index("kFields[]"):text.index("void ParseFields")], re.M))
+        self.assertGreater(len(read), 15)
+        for server, fields in REQUESTS.items():
+            self.assertEqual(set(fields) - read - NO_SCORE, set(), server)
+        self.assertEqual(read - {field for fields in REQUESTS.values() for field in fields}, set(), "fields of nobody")
+        self.assertEqual(read & NO_SCORE, set())
+
     def check(self, file, keys):
-        self.assertEqual(sorted(set(keys) - set(KEYS[file])), [], f"keys of {file} that src/folder/keys.cc does not list")
+        self.assertEqual(sorted(set(keys) - KEYS[file]), [], f"keys of {file} that src/folder/keys.cc does not list")
 
     def test_settings_of_models(self):
         for kind in TYPES:

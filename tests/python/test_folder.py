@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+import random
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,10 @@ except ImportError:
 import hf_models
 import rankfeed
 import rankfeed.hf
+import support
+
+sys.path.insert(0, os.path.join(support.SOURCE, "tests", "folder"))
+import small_tokenizers  # noqa: E402
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 transformers.logging.set_verbosity_error()
@@ -327,6 +332,42 @@ class Keys(Case):
         self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder, model_max_length=9).model_max_length, 9)
         self.own(folder, "sentence_bert_config.json", {"do_lower_case": True})
         self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder).encode("ABC Abc").ids, plain.encode("abc abc").ids)
+
+    def test_added_tokens(self):
+        """added_tokens_decoder that lists fewer tokens than the file, or others; tests/folder/added_tokens_test.py has the program's doors."""
+        rng = random.Random(61)
+        for kind in sorted(small_tokenizers.NAMES) * 2:
+            folder = tempfile.mkdtemp(dir=self.dir.name)
+            file, config = small_tokenizers.drawn(kind, rng)
+            small_tokenizers.write(folder, file, config)
+            texts = small_tokenizers.texts(kind, rng)
+            mine, theirs = rankfeed.Tokenizer.from_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
+            with self.subTest(config=config):
+                for again in (mine, pickle.loads(pickle.dumps(mine))):
+                    self.assertEqual([again.encode(text).ids for text in texts], theirs(texts)["input_ids"])
+                    self.assertEqual(again(texts)["input_ids"], theirs(texts)["input_ids"])
+                    self.assertEqual([again.encode_pairs(texts[0], [text], padding=False)["input_ids"].tolist() for text in texts],
+                                     [theirs(texts[0], text)["input_ids"] for text in texts])
+
+    @unittest.skipUnless(os.path.exists(os.path.join(support.SHARED, "bpe", "qwen", "tokenizer.json")), "SKIPPED: no Qwen vocabulary in the shared data")
+    def test_qwen3(self):
+        """Qwen3's folder, whose tokenizer.json has no padding: its padding token is an added token, in rows of pairs and of a template."""
+        folder, source = tempfile.mkdtemp(dir=self.dir.name), os.path.join(support.SHARED, "bpe", "qwen", "tokenizer.json")
+        os.symlink(source, os.path.join(folder, "tokenizer.json"))
+        self.own(folder, "tokenizer_config.json", {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<|endoftext|>", "eos_token": "<|im_end|>",
+                                                   "add_bos_token": False, "model_max_length": 131072})
+        query, docs = "What is a panda?", ["A bear.", "It eats bamboo, all day long."]
+        mine, theirs = rankfeed.Tokenizer.from_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
+        want = theirs([query] * 2, docs, padding=True)["input_ids"]
+        self.assertIn(151643, want[0])
+        self.assertEqual(mine.encode_pairs(query, docs)["input_ids"].tolist(), want)
+        rows = mine.encode_pairs(query, docs, template="qwen3-reranker")["input_ids"].tolist()
+        plain = rankfeed.Tokenizer.from_file(source)
+        bare = [plain.encode_pairs(query, [doc], template="qwen3-reranker", padding=False)["input_ids"].tolist() for doc in docs]
+        self.assertEqual(rows, [[151643] * (len(bare[1]) - len(row)) + row for row in bare])
+        done = subprocess.run([os.environ["RANKFEED_PROGRAM"], "batch", "--vocab", folder, "--query", query, "--docs", "-", "--json", "--template", "qwen3-reranker"],
+                              input="".join(doc + "\n" for doc in docs), capture_output=True, text=True, check=True)
+        self.assertEqual(json.loads(done.stdout)["input_ids"], rows)
 
     def test_instruction(self):
         tokenizer = rankfeed.Tokenizer.from_pretrained(self.folder())
