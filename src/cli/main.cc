@@ -67,8 +67,8 @@ void VocabOptions::Add(CLI::App& command, bool required) {
       .add_option("--vocab", path,
                   "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
                   "HuggingFace tokenizer.json, a vocab.txt or vocab.json, or a model's folder with one, whose "
-                  "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
-                  "its sides and, with special_tokens_map.json, the padding token. Truncation and "
+                  "files then give batch and rerank their --max-length (max_seq_length, model_max_length) and the end that is cut "
+                  "off (truncation_side), and batch the side of padding and the padding token. Truncation and "
                   "padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), "
                   "but for sides and token of a folder that says them nowhere else")
       ->transform([this](const std::string& given) {

@@ -33,6 +33,7 @@ class Reader {
     ReadTokenizer(tokenizer.root());
     ReadLabels(model.root());
     Refuse(RefusedKey("config.json", Path("config.json"), model.root()));
+    RefuseTwoNames(model.root());
     ReadEncoder(HasHead(model.root()));
     ReadActivation(model.root());
     return std::move(out_);
@@ -81,6 +82,15 @@ class Reader {
     }
     const auto problem = config.Find("problem_type");
     out_.multi_label = problem && problem->is_string() && problem->String() == "multi_label_classification";
+  }
+
+  // DistilBERT's sizes have names of their own, and transformers lets the usual names take their place.
+  void RefuseTwoNames(const Json& config) {
+    for (const auto& [own, usual] : {std::pair("dim", "hidden_size"), std::pair("n_layers", "num_hidden_layers"), std::pair("n_heads", "num_attention_heads")}) {
+      const auto one = config.Find(own), other = config.Find(usual);
+      if (!one || !other || one->Minified() == other->Minified()) continue;
+      Refuse(Path("config.json") + ": " + usual + " is " + other->Minified() + " and " + own + ", which is the same, " + one->Minified());
+    }
   }
 
   // Returns false for a class without a head of its own: modules.json has the head, which the forward pass reads.

@@ -247,6 +247,7 @@ class Doors(unittest.TestCase):
                                ({"own": {"default_prompt_name": "x"}}, "prompts has none of that name"),
                                ({"transformer": {"processing_kwargs": {"text": {"max_length": 3}}}}, "processing_kwargs"),
                                ({"config": {"quantization_config": {"bits": 4}}}, "quantization_config"),
+                               ({"config": {"n_layers": 1}}, "num_hidden_layers is 2 and n_layers, which is the same, 1"),
                                ({"tokenizer": {"init_inputs": [1]}}, "init_inputs")):
             with self.subTest(options):
                 self.write(**options)

@@ -99,6 +99,17 @@ class PublishedKeys(unittest.TestCase):
             with self.subTest(kind):
                 self.check("config.json", CONFIG_MAPPING[kind]().to_dict())
 
+    def test_settings_that_models_read(self):
+        """Those that a class of settings does not have, too."""
+        folder = pathlib.Path(transformers.__file__).parent / "models"
+        for kind in TYPES:
+            name = CONFIG_MAPPING[kind].__module__.split(".")[-2] if kind in CONFIG_MAPPING else kind
+            text = (folder / name / f"modeling_{name}.py").read_text(encoding="utf-8")
+            with self.subTest(kind):
+                keys = set(re.findall(r"\bconfig\.([a-z]\w+)(?![\w(])", text)) | set(re.findall(r'(?:get|has)attr\((?:self\.)?config, "(\w+)"', text))
+                self.assertGreater(len(keys), 10)
+                self.check("config.json", keys - {"get_text_config"})
+
     def test_settings_of_tokenizers(self):
         for name in CLASSES:
             with self.subTest(name):
