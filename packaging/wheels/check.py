@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check.py FOLDER MODEL...: what this interpreter's rankfeed makes of the models and of FOLDER/*.jsonl.
+"""check.py FOLDER CROSS_ENCODER MODEL...: what this interpreter's rankfeed makes of the models and of FOLDER/*.jsonl.
 
 Prints one line of JSON: SHA-256 of each model's image, of the ids and of the offsets of all texts, and of a
-batch of pairs. scripts/wheels.sh compares the lines of a wheel and of the package that pip builds here; the
-images differ when the wheel's ICU lacks data.
+batch of pairs, and the scores that the folder CROSS_ENCODER gives QUERY and the lines of its docs.jsonl. scripts/wheels.sh
+compares the lines of a wheel and of the package that pip builds here; the images differ when the wheel's ICU lacks data.
 """
 import glob
 import hashlib
@@ -13,6 +13,7 @@ import platform
 import sys
 import tempfile
 
+QUERY = "What is a panda?"
 ODD = ["", " ", "\u0130\ufb01 \uff76\uff9e e\u0301 \U0001f469\u200d\U0001f467 </s> <mask>", "\u1e9b\u0323 \u2126 \u3300 \ufdfa",
        "\u0e40\u0e01\u0e33 \u0915\u094d\u0937 \U0001f1e9\U0001f1ea\U0001f3fd \u00a0\u2028\ufeff", "a" * 3000]
 
@@ -26,12 +27,21 @@ def texts_of(folder: str) -> list:
     return texts
 
 
-def main(folder: str, *models: str) -> None:
+def scores_of(folder: str) -> list:
+    import rankfeed
+
+    with open(os.path.join(folder, "docs.jsonl"), encoding="utf-8") as file:
+        docs = [json.loads(line)["text"] for line in file]
+    # As `rankfeed rerank --json` prints them: enough digits for every float.
+    return [float(score) for score in rankfeed.CrossEncoder(folder).predict([(QUERY, text) for text in docs])]
+
+
+def main(folder: str, cross_encoder: str, *models: str) -> None:
     import numpy as np
     import rankfeed
 
     texts = texts_of(folder)
-    out = {"texts": len(texts)}
+    out = {"texts": len(texts), "scores": scores_of(cross_encoder)}
     for model in models:
         tok = rankfeed.Tokenizer.from_file(model)
         ids, offsets, pairs = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()

@@ -12,7 +12,11 @@ HEAD = """<!-- Made by scripts/wheels.sh --doc from what the last run of each wh
 
 [install.md](install.md#wheels) says how they are made.
 
-| wheel | file | size | import and hashes of XQuAD |
+Those for Linux rank: `rankfeed.CrossEncoder`, and the program `rankfeed` beside it. The last column says what
+`packaging/wheels/check.py` found by an interpreter of the wheel's kind: images, ids and offsets have the hashes of the
+package that pip builds; its scores are equal to the bit or lie so near; the program's are the wheel's own to the bit.
+
+| wheel | file | size | import, hashes of XQuAD, scores |
 |---|---|---|---|"""
 TAIL = """
 An aarch64 wheel for Linux runs under qemu-user. Interpreters that neither Debian nor PyPI has, for musl and without the
@@ -23,6 +27,9 @@ GIL, are compiled from Debian's sources of Python; Debian's musl loads the forme
 The wheels are **built, not run**: no Mac is at hand, and nothing here runs its programs. `packaging/wheels/foreign.py`
 holds their files to the tag: the machine, the oldest system, no library but the system's own, nothing lacking but
 Python's functions; abi3audit holds those to the stable ABI.
+
+They have neither forward pass nor program, which were not ported: `rankfeed.CrossEncoder` and the command `rankfeed` say
+so. So do those for Windows.
 
 There are base pages only: `pages="hugetlb"` is refused. Images cannot be shared by descriptor (`RANKFEED_PLACE_SHARED`
 is an error, ENOTSUP), and memory nodes are unknown.
@@ -42,7 +49,7 @@ have the hashes of the package that pip builds on Linux.
 * A store that is replaced gives up its lock just before the rename: a writer that opens the old one in that moment
   writes to nothing.
 * `rankfeed.Ring` has the host's backend alone, and its memory is locked only as far as the working set allows.
-* The command line and the service are not built: they were not ported.
+* Forward pass, command line and service are not built: they were not ported.
 
 ## Not built
 

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""foreign.py EXTENSION PLATFORM: fails unless the file, for macOS or Windows, suits the wheel's platform tag.
+"""foreign.py EXTENSION PLATFORM WHEEL: fails unless the file, for macOS or Windows, suits the wheel's platform tag.
 
 On macOS machine and oldest system are the tag's; the system's own library is the only one needed; of all that is
 looked up among what is loaded, everything is Python's. Beside PyInit the file hands out what the linker, which takes
 no list of symbols, leaves visible: the C API, C++'s allocation functions, nanobind's exceptions. Names belong to a
 library on macOS: no other file's are mixed up with them. On Windows the file needs nothing but Windows, its C
-library and python3.dll, the stable ABI's, and hands out PyInit and nanobind's exceptions.
+library and python3.dll, the stable ABI's, and hands out PyInit and nanobind's exceptions. Forward pass and program
+were not ported: the wheel has neither, and its command says so.
 """
+import pathlib
 import re
 import sys
+import zipfile
 
 import lief
 
@@ -53,7 +56,18 @@ def of_windows(file: lief.PE.Binary, platform: str):
     return needed, problems
 
 
-def main(path: str, platform: str) -> None:
+def of_wheel(wheel: str, extension: bytes) -> list:
+    """What is wrong with a wheel that promises neither forward pass nor program."""
+    names = zipfile.ZipFile(wheel).namelist()
+    problems = [f"the wheel has {name}" for name in names if ".data/" in name]
+    if not any(name.endswith(".dist-info/entry_points.txt") for name in names):
+        problems.append("the wheel has no command that says so")
+    if b"CrossEncoder" in extension:  # the name of its class
+        problems.append("it has a forward pass, which was not ported")
+    return problems
+
+
+def main(path: str, platform: str, wheel: str) -> None:
     lief.logging.disable()
     file = lief.parse(path)
     if isinstance(file, lief.MachO.Binary):
@@ -62,6 +76,7 @@ def main(path: str, platform: str) -> None:
         needed, problems = of_windows(file, platform)
     else:
         needed, problems = [], ["it is for neither macOS nor Windows"]
+    problems += of_wheel(wheel, pathlib.Path(path).read_bytes())
     if problems:
         sys.exit("\n".join(f"{path}: {problem}" for problem in problems))
     print(f"wheels: {platform}, needs {', '.join(needed)}")

@@ -7,6 +7,7 @@ import argparse
 import base64
 import hashlib
 import pathlib
+import stat
 import zipfile
 
 parser = argparse.ArgumentParser()
@@ -18,6 +19,7 @@ parser.add_argument("--package", required=True, type=pathlib.Path, help="python/
 parser.add_argument("--metadata", required=True, type=pathlib.Path, help="the .dist-info that the build backend prepared")
 parser.add_argument("--licenses", required=True, type=pathlib.Path, help="folder with those of what is linked in")
 parser.add_argument("--sbom", required=True, type=pathlib.Path, help="of cmake/sbom.py; its place is PEP 770's")
+parser.add_argument("--program", type=pathlib.Path, help="the program `rankfeed`; where it is not given, the command says that it is not there")
 parser.add_argument("--out", required=True, type=pathlib.Path)
 args = parser.parse_args()
 
@@ -32,6 +34,11 @@ for path in args.metadata.rglob("*"):
 for path in args.licenses.iterdir():
     files[f"{info}/licenses/linked/{path.name}"] = path.read_bytes()
 files[f"{info}/sboms/{args.sbom.name}"] = args.sbom.read_bytes()
+script = f"{info.removesuffix('.dist-info')}.data/scripts/rankfeed"
+if args.program is not None:
+    files[script] = args.program.read_bytes()
+else:
+    files[f"{info}/entry_points.txt"] = b"[console_scripts]\nrankfeed = rankfeed.__main__:without_program\n"
 python, abi, platforms = args.tag.split("-")
 tags = "".join(f"Tag: {python}-{abi}-{one}\n" for one in platforms.split("."))
 files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: scripts/wheels.sh\nRoot-Is-Purelib: false\n{tags}".encode()
@@ -49,6 +56,7 @@ with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archi
     for name, data in [*sorted(files.items()), (f"{info}/RECORD", record.encode())]:
         entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
         entry.compress_type = zipfile.ZIP_DEFLATED
-        entry.external_attr = (0o755 if name.endswith((".so", ".pyd")) else 0o644) << 16
+        # pip keeps the mode of regular files only.
+        entry.external_attr = (stat.S_IFREG | (0o755 if name == script or name.endswith((".so", ".pyd")) else 0o644)) << 16
         archive.writestr(entry, data)
 print(wheel)

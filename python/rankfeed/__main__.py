@@ -61,6 +61,14 @@ def add_pretokenize(commands: Any) -> None:
     command.set_defaults(run=pretokenize_command)
 
 
+def without_program() -> int:
+    """The command `rankfeed` of wheels that bring no program along."""
+    print("rankfeed: this wheel has no program: the command line, the service and the forward pass were not ported to this system; they are "
+          "in the wheels for Linux. rankfeed.Tokenizer compiles and encodes; python -m rankfeed has the commands that need Python.",
+          file=sys.stderr)
+    return 1
+
+
 def main(argv: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m rankfeed", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)

@@ -100,7 +100,7 @@ class CrossEncoder:
                  activation_fn: Union[Activation, str, None] = None, keep_in_fp32_modules: Optional[List[str]] = None,
                  threads: int = 0):
         if not hasattr(_core, "CrossEncoder"):
-            raise RankfeedError("this wheel has no forward pass; one that `pip wheel .` makes of the source tree on Linux has it (docs/install.md)")
+            raise RankfeedError("this wheel has no forward pass, which was not ported to this system; the wheels for Linux have it (docs/wheels.md)")
         _refuse("modules", modules, None, "layers are those of the folder's config.json")
         _refuse("backend", backend, "torch", "the package has a forward pass of its own, which this name stands for")
         _refuse("keep_in_fp32_modules", keep_in_fp32_modules or None, None, "all layers compute in float32")

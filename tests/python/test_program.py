@@ -91,6 +91,12 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("--device cuda", done.stderr)
 
+    def test_wheels_without_it_say_so(self):
+        """The command of wheels for macOS and Windows (packaging/wheels/pack.py)."""
+        done = self.run_one(sys.executable, "-c", "from rankfeed.__main__ import without_program; raise SystemExit(without_program())")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("rankfeed: this wheel has no program", done.stderr)
+
     def test_nothing_is_left_when_the_package_goes(self):
         wheels = os.path.join(support.WORK, "wheel")
         if not os.path.isdir(wheels):
