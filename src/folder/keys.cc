@@ -134,7 +134,7 @@ constexpr Key kKeys[] = {
     {kTokenizer, "tokenizer_class", kObeyed, "the class"},
     {kTokenizer, "model_max_length", kObeyed, "tokens of a row"},
     {kTokenizer, "max_len", kObeyed, "model_max_length by its older name"},
-    {kTokenizer, "padding_side", kObeyed, "padded rows"},
+    {kTokenizer, "padding_side", kObeyed, "padded rows; scores are those of rows without pads"},
     {kTokenizer, "truncation_side", kObeyed, "rows that are cut"},
     {kTokenizer, "model_input_names", kObeyed, "whether rows have token types"},
     {kTokenizer, "split_special_tokens", kObeyed, "whether texts spell special tokens"},
