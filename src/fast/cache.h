@@ -3,7 +3,8 @@
 // the encoder's scratch, never shared. A line holds two short segments of few ids, as most are, or
 // one long one. A segment may have another line besides, for when the first has no room for it. A new
 // short one takes the first place and the one there the second. An entry is a pure function of the
-// model and the segment, so the content of the cache cannot change a result, only the time it takes.
+// model and the segment, but for a word's cuts, which may not be known yet (word_cuts.h): the content of the cache cannot
+// change a result, only the time it takes.
 #pragma once
 
 #include <bit>
@@ -61,6 +62,15 @@ class SegmentCache {
     for (uint32_t i = 0; i <= mask_; ++i) {
       for (CacheLine::Short& entry : lines_[i].shorts) entry.key[0] = 0;
     }
+  }
+
+  // Sets the info of the entry that ids of a segment lie in, if they lie in the cache.
+  void SetInfo(const Found& found) {
+    const auto at = reinterpret_cast<uintptr_t>(found.ids) - reinterpret_cast<uintptr_t>(lines_);
+    if (at >= (uintptr_t{mask_} + 1) * sizeof(CacheLine)) return;
+    CacheLine& line = lines_[at / sizeof(CacheLine)];
+    CacheLine::Short* const entry = line.shorts;
+    (found.ids == line.whole.ids ? line.whole.info : entry[found.ids != entry->ids].info) = found.info;
   }
 
   bool enabled() const { return enabled_; }

@@ -45,23 +45,39 @@ struct alignas(32) SegmentKey {
   static constexpr int kTurn2 = 23, kTurn3 = 13;  // most segments have nothing in parts 2 and 3
   static constexpr int kFold = 47;
   uint64_t Hash() const {
-    const uint64_t sum = (part[0] ^ std::rotl(part[2], kTurn2)) * kFactor0 +
-                         (part[1] ^ std::rotl(part[3], kTurn3)) * kFactor1;
+    return Fold(part[0] ^ std::rotl(part[2], kTurn2), part[1] ^ std::rotl(part[3], kTurn3));
+  }
+  static constexpr uint64_t Fold(uint64_t even, uint64_t odd) {
+    const uint64_t sum = even * kFactor0 + odd * kFactor1;
     return sum ^ sum >> kFold;
   }
 };
 
-// Masks by size: ones over the bytes of the segment that a key has, zeros over the tag and what follows.
-// Longer segments have keys of their tag only, so that looking for them touches no more than two
-// lines of either table.
-struct KeyMasks {
-  alignas(64) uint8_t of[SegmentKey::kMaxBytes + 2][sizeof(SegmentKey)];
-  constexpr KeyMasks() : of() {
-    for (uint32_t size = 0; size <= SegmentKey::kMaxBytes; ++size) {
-      for (uint32_t i = 1; i <= size; ++i) of[size][i] = 0xff;
+// Rows of masks and tags that make keys of bytes, by what RowOf returns: ones over the bytes of the segment that a key
+// has, zeros over the tag and what follows. Longer segments have keys of their tag only, so that looking for them touches
+// no more than two lines of either table.
+struct KeyRows {
+  static constexpr uint32_t kTagBytes = 16;
+  static constexpr uint32_t kRows = 2 * (SegmentKey::kMaxBytes + 2);
+  // Rows of keys whose second half is zero, and bytes of a text in which RowOf tells them by a comparison.
+  static constexpr uint32_t kShortRows = 2 * kTagBytes;
+  static constexpr size_t kMostText = size_t{1} << 27;
+
+  alignas(64) uint8_t masks[kRows * sizeof(SegmentKey)];
+  alignas(64) uint8_t tags[kRows * kTagBytes];
+
+  // Returns kTagBytes times the row of a segment by what Segments has of it, which is
+  // 2 * kTagBytes * size and kTagBytes for the mark of a word start, the highest bit of `begin`.
+  static constexpr uint32_t RowOf(uint32_t begin, uint32_t end) { return std::rotl(end - begin, 5); }
+
+  constexpr KeyRows() : masks(), tags() {
+    for (uint32_t row = 0; row < kRows; ++row) {
+      const uint32_t size = row / 2;
+      for (uint32_t i = 1; size <= SegmentKey::kMaxBytes && i <= size; ++i) masks[row * sizeof(SegmentKey) + i] = 0xff;
+      tags[row * kTagBytes] = static_cast<uint8_t>(SegmentKey::Tag(size, row % 2 != 0));
     }
   }
 };
-inline constexpr KeyMasks kKeyMasks;
+inline constexpr KeyRows kKeyRows;
 
 }  // namespace rankfeed::fast

@@ -14,7 +14,9 @@ void LookUp::Scratch::Carve(Layout& layout, uint32_t cache_bytes) {
   batch.keys = layout.Take<SegmentKey>(kEntries);
   for (uint64_t*& part : batch.parts) part = layout.Take<uint64_t>(kEntries);
   batch.hashes = layout.Take<uint64_t>(kEntries);
+  batch.hits = layout.Take<int32_t>(kEntries);
   batch.found = layout.Take<Found>(kEntries);
+  batch.lacking = layout.Take<uint16_t>(kEntries);
   batch.misses = layout.Take<uint16_t>(kEntries);
   slots = layout.Take<uint16_t>(kRepeatSlots);
   repeats = layout.Take<Repeat>(kEntries);
@@ -33,9 +35,10 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
   const KernelTable& kernels = count < kFewSegments ? *kernels_.few : kernels_;
   const LookUpBatch& batch = scratch_.batch;
   const Segments segments = queue.segments();
+  const auto match_table = words_ ? kernels.match_words : kernels.match_table;
   SegmentQueue::Place next = queue.next_text();
-  miss_count_ = repeat_count_ = 0;
-  uint32_t run = 0;
+  repeat_count_ = 0;
+  uint32_t run = 0, lacking = 0;
   for (uint32_t begin = 0, made = 0; begin < count; begin = made) {
     const uint32_t end = std::min(count, begin + kTogether);
     while (made < end) {
@@ -46,9 +49,10 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
       made += size;
     }
     if (queue.more()) queue.Fetch(&next);
-    miss_count_ = kernels.match_table(tables_, begin, end, batch, miss_count_);
+    lacking = match_table(tables_, begin, end, batch, lacking);
   }
-  miss_count_ = kernels.match_cache(tables_, batch, miss_count_);
+  batch.lacking[lacking] = LookUpBatch::kNoSegment;
+  miss_count_ = kernels.match_cache(tables_, batch, lacking);
   if (kernels.match_longs != nullptr) miss_count_ = kernels.match_longs(tables_, batch, miss_count_);
   if (miss_count_ < 2) return;
   // The words that a text is about come several times in a batch.

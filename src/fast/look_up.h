@@ -45,8 +45,12 @@ struct LookUpBatch {
   SegmentKey* keys;    // of those in neither table
   uint64_t* parts[4];  // for loops that take several keys at once: a part of all of them
   uint64_t* hashes;
-  Found* found;
-  uint16_t* misses;  // those to look further for, in order
+  int32_t* hits;      // of words: ids of those in the image's table, each of which is one token of all its bytes
+  Found* found;       // of words: of the others alone
+  uint16_t* lacking;  // those that the image's table lacks, in order, and kNoSegment after them
+  uint16_t* misses;   // those of them that the cache lacks too
+
+  static constexpr uint16_t kNoSegment = 0xffff;
 };
 
 // Places where find_repeats remembers segments, by their hashes.
@@ -68,6 +72,7 @@ class LookUp {
   LookUp(const Model& model, const KernelTable& kernels, Scratch& scratch)
       : kernels_(kernels),
         scratch_(scratch),
+        words_(!model.unigram()),
         tables_{model.segment.entries.data(), (uint64_t{1} << model.segment.config->table_bits) - 1,
                 scratch.cache.lines(), scratch.cache.mask(), model.bpe()} {}
 
@@ -79,6 +84,8 @@ class LookUp {
 
   // A kind of model fills in what the misses and the repeats are, and lists what Insert keeps.
   Found* found() const { return scratch_.batch.found; }
+  const int32_t* hits() const { return scratch_.batch.hits; }
+  const uint16_t* lacking() const { return scratch_.batch.lacking; }
   std::span<const Repeat> repeats() const { return {scratch_.repeats, repeat_count_}; }
   uint16_t* inserts() { return scratch_.inserts; }
   void SetInserts(uint32_t count) { insert_count_ = count; }
@@ -90,12 +97,15 @@ class LookUp {
   // own. This is called once a batch at most: O((misses + repeats) log).
   void ForgetRepeats(uint32_t k);
 
+  // Keeps what is known now of a segment that the cache has; of others nothing is done.
+  void SetInfo(const Found& found) { scratch_.cache.SetInfo(found); }
   // Keeps what was resolved in the cache. Ids of the batch are void then.
   void Insert();
 
  private:
   const KernelTable& kernels_;
   Scratch& scratch_;
+  const bool words_;  // of a model whose segments hold always
   const LookUpTables tables_;
   uint32_t miss_count_ = 0, repeat_count_ = 0, insert_count_ = 0;
 };

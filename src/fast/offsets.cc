@@ -178,15 +178,33 @@ Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
   return line_end ? Range{at - 2, at - 1} : Range{at - 1, at};
 }
 
-// Returns whether the separator before a place is a LF after what vanishes: with a CR before that it may be
-// one cluster.
-bool Offsets::IsLineEndTakenApart(uint32_t at) const {
-  if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
+// Returns whether the LF before a place comes after what vanishes: with a CR before that it may be one cluster.
+bool Offsets::IsLineFeedTakenApart(uint32_t at) const {
   const image::CharInfo info =
       CharacterAt(model_.segment, stretch_, utf8::Previous(stretch_, at - 1)).info;
   if (info.Expands()) return Vanishes(model_.segment, info);
   // Several characters that a Replace looks for may vanish together.
   return info.Normalizes() || ((info.marks() | info.bases()) & image::kMarkInPattern) != 0;
+}
+
+// Places tokens where every byte is a character and a code. Returns false if some token is unknown.
+[[gnu::always_inline]] inline bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
+                         uint32_t last, TokenSink& sink) const {
+  if (CodesOf(sink, first, last) != end - begin + word_start) return false;
+  Range from{begin, begin + 1};
+  if (word_start && (rules_ & image::kSpaceHasNoOffsets) == 0) {
+    const Range space = SpaceOf(begin);
+    if (space.end != 0) from = space;
+  }
+  uint32_t at = begin;
+  for (uint32_t i = first; i + 1 < last; ++i, from = {at, at + 1}) {
+    uint32_t size = CodesOf(sink, i);
+    if (i == first) size -= std::min<uint32_t>(size, word_start);  // the U+2581
+    at += size;
+    Set(sink, i, from, {at, size == 0 ? from.end : at});
+  }
+  Set(sink, last - 1, from, {at, at == end ? from.end : end});
+  return true;
 }
 
 bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
@@ -195,36 +213,20 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
   if (first == last) return true;
   if (IsLineEndTakenApart(signs_.any() && IsSeparator(begin) ? end : begin)) [[unlikely]]
     return false;
-  if (ArePlain(begin, end) && PlacePlain(begin, end, word_start, first, last, sink)) return true;
-  if (IsSeparator(begin)) {  // an empty word (scan.h)
-    Range space = SpaceBefore(signs_.any() ? end : begin);
-    if (space.end == 0) space = {begin, end};  // after a U+2581 that was put in front of the text
-    Set(sink, first, space, space);
-    return last == first + 1;
-  }
-  return PlaceWalking(begin, end, word_start, first, last, sink);
+  if (ArePlain(begin, end) && PlacePlain(begin, end, word_start, first, last, sink)) [[likely]] return true;
+  return IsSeparator(begin) ? PlaceEmptyWord(begin, end, first, last, sink)
+                            : PlaceWalking(begin, end, word_start, first, last, sink);
 }
 
-// Places tokens where every byte is a character and a code. Returns false if some token is unknown.
-bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
-                         uint32_t last, TokenSink& sink) const {
-  if (CodesOf(sink, first, last) != end - begin + word_start) return false;
-  uint32_t at = begin;
-  for (uint32_t i = first; i < last; ++i) {
-    uint32_t size = CodesOf(sink, i);
-    Range from{at, at + 1};
-    if (word_start && i == first) {
-      const Range space = SpaceOf(begin);
-      if ((rules_ & image::kSpaceHasNoOffsets) == 0 && space.end != 0) from = space;
-      size -= std::min(size, 1u);  // the U+2581
-    }
-    at += size;
-    Set(sink, i, from, {at, size == 0 ? from.end : at});
-  }
-  return true;
+// Places the token of a segment that is an empty word (scan.h).
+[[gnu::noinline]] bool Offsets::PlaceEmptyWord(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) const {
+  Range space = SpaceBefore(signs_.any() ? end : begin);
+  if (space.end == 0) space = {begin, end};  // after a U+2581 that was put in front of the text
+  Set(sink, first, space, space);
+  return last == first + 1;
 }
 
-bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
+[[gnu::noinline]] bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first,
                            uint32_t last, TokenSink& sink) const {
   uint32_t unknown = 0;
   const auto count = [&] { return Walker(*this, begin, end, word_start).Count(); };

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "base/token_sink.h"
@@ -29,16 +30,37 @@ class PlacesInStretch {
   explicit PlacesInStretch(const Model& model) : model_(model) {
     for (uint8_t b = 0; b < 128; ++b) {
       const image::CharInfo info = model.segment.char_info[b];
-      plain_[b] = info.IsOneCode() && !info.IsMark() && !rankfeed::IsSeparator(model.segment, static_cast<char>(b));
+      SetPlain(b, info.IsOneCode() && !info.IsMark() && !rankfeed::IsSeparator(model.segment, static_cast<char>(b)));
     }
+  }
+
+  void SetPlain(uint8_t byte, bool plain) {
+    plain_[byte] = plain;
+    graphic_are_plain_ &= plain || byte < 0x21 || byte > 0x7e;
   }
 
   bool IsSeparator(uint32_t at) const { return rankfeed::IsSeparator(model_.segment, stretch_[at]); }
   // Returns whether each of these bytes is a character and a code.
   bool ArePlain(uint32_t begin, uint32_t end) const {
+    if (graphic_are_plain_ && AreGraphic(begin, end)) return true;
     bool plain = true;
     for (uint32_t at = begin; at < end; ++at) plain &= plain_[static_cast<uint8_t>(stretch_[at])];
     return plain;
+  }
+  // Returns whether each of these bytes is one from 0x21 to 0x7e; false, too, where eight from the last eighth on are not of
+  // the stretch.
+  bool AreGraphic(uint32_t begin, uint32_t end) const {
+    constexpr uint64_t kOnes = 0x0101010101010101;
+    uint64_t others = 0;
+    for (uint32_t at = begin; at < end; at += 8) {
+      if (stretch_.size() - at < 8) return false;
+      uint64_t bytes;
+      std::memcpy(&bytes, stretch_.data() + at, sizeof(bytes));
+      // A byte that borrows from the one after it is marked itself.
+      const uint64_t marks = (bytes | (bytes + kOnes) | (bytes - 0x21 * kOnes)) & 0x80 * kOnes;
+      others |= marks << (8 * (8 - std::min(end - at, 8u)));
+    }
+    return others == 0;
   }
   // Returns how many codes the piece of a token has.
   uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
@@ -65,6 +87,7 @@ class PlacesInStretch {
 
   const Model& model_;
   bool plain_[256] = {};  // by byte, whatever is around it
+  bool graphic_are_plain_ = true;  // all from 0x21 to 0x7e
   std::string_view stretch_;
   uint32_t offset_ = 0;
 };
@@ -96,6 +119,7 @@ class Offsets : PlacesInStretch {
 
   bool PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                   TokenSink& sink) const;
+  bool PlaceEmptyWord(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) const;
   bool PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                     TokenSink& sink) const;
   Range SpaceBefore(uint32_t at) const;
@@ -103,7 +127,10 @@ class Offsets : PlacesInStretch {
   Range SpaceOf(uint32_t begin) const {
     return IsAfterWord(begin) ? Range{0, 0} : SpaceBefore(begin);
   }
-  bool IsLineEndTakenApart(uint32_t at) const;
+  bool IsLineEndTakenApart(uint32_t at) const {
+    return at >= 2 && stretch_[at - 1] == '\n' && (rules_ & image::kCrLfIsOne) != 0 && IsLineFeedTakenApart(at);
+  }
+  bool IsLineFeedTakenApart(uint32_t at) const;
   void Set(TokenSink& sink, uint32_t token, Range first, Range last) const {
     if (sink.begin != nullptr) sink.begin[token] = offset_ + first.begin;
     if (sink.end != nullptr) sink.end[token] = offset_ + last.end;

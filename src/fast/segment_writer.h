@@ -36,8 +36,7 @@ class SegmentWriter {
     wants_places_ = sink->begin != nullptr || sink->end != nullptr;
   }
 
-  // Writes segments [begin, end) of a batch, all found or searched. bound: at least -score so far, moved on; null
-  // where there are no scores.
+  // Writes segments [begin, end) of a batch, all found or searched. bound: at least -score so far, moved on.
   // write(i) writes segment i alone and returns why its stretch leaves, if it does; place(i, token, last)
   // gives tokens [token, last) of segment i their places and returns whether they are known.
   template <class Write, class Place>
@@ -68,23 +67,15 @@ class SegmentWriter {
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
     if (stop == begin) return begin;  // where ids are only counted, there is no place to write to
     int32_t* out = sink_->ids + sink_->count;
-    uint32_t done = begin;
-    if (bound != nullptr) {
-      done = kernels_.emit(found, begin, stop, &out, bound);
-    } else {
-      for (; done != stop && found[done].info.exact_below == image::PathInfo::kAlways; ++done) {
-        std::memcpy(out, found[done].ids, CacheLine::kMaxIds * sizeof(int32_t));
-        out += found[done].info.count;
-      }
-    }
+    const uint32_t done = kernels_.emit(found, begin, stop, &out, bound);
     sink_->count = static_cast<uint32_t>(out - sink_->ids);
     return done;
   }
 
-  // Appends ids, of which up to CacheLine::kMaxIds may be read.
+  // Appends ids, of which CacheLine::kMaxIds may be read.
   void Copy(const int32_t* ids, uint32_t count) {
-    if (sink_->count + std::max(count, CacheLine::kMaxIds) <= sink_->capacity) {
-      std::memcpy(sink_->ids + sink_->count, ids, std::max(count, CacheLine::kMaxIds) * sizeof(int32_t));
+    if (count <= CacheLine::kMaxIds && uint64_t{sink_->count} + CacheLine::kMaxIds <= sink_->capacity) {
+      std::memcpy(sink_->ids + sink_->count, ids, CacheLine::kMaxIds * sizeof(int32_t));
       sink_->count += count;
       return;
     }

@@ -15,7 +15,7 @@ SpOffsets::SpOffsets(const Model& model)
   for (uint32_t b = 0; b < 256 && !symbols.empty(); ++b) {
     trie::Unit unit = symbols.root();
     begins_symbol_[b] = symbols.Step(unit, b + 1);
-    plain_[b] &= !begins_symbol_[b];
+    if (begins_symbol_[b]) SetPlain(static_cast<uint8_t>(b), false);
   }
 }
 

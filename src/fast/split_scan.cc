@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "fast/kernels/kernels.h"
@@ -90,9 +91,14 @@ uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segmen
   SplitBlocks::Begins begins;
   blocks_.Find(text_, *at, stop, &begins);
   uint32_t begin = 0, end = 0;
-  kernels_.list(begins.masks, begins.count, static_cast<uint32_t>(*at), segments, &begin, &end);
-  // Marks the segment that begins at a cut; one that ends at a cut is a part too.
-  for (uint32_t i = 0; begins.marked && i < end; ++i) segments.begins[i] |= segments.begins[i + 1] & Segments::kWordStart;
+  if (begins.marked) {
+    kernels_.list(begins.masks, begins.count, static_cast<uint32_t>(*at), segments, &begin, &end);
+    // Marks the segment that begins at a cut; one that ends at a cut is a part too.
+    for (uint32_t i = 0; i < end; ++i) segments.begins[i] |= segments.begins[i + 1] & Segments::kWordStart;
+  } else {
+    end = kernels_.list_starts(begins.masks, begins.count, static_cast<uint32_t>(*at), segments.begins) - 1;
+    std::memcpy(segments.ends, segments.begins + 1, end * sizeof(uint32_t));
+  }
   split_begin_ = begins.split;
   split_ = SplitEnd(split_begin_);
   *at = begins.part;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,7 @@
 #include "fast/kernels/kernels.h"
 #include "fast/segment_writer.h"
 #include "fast/spelling.h"
+#include "fast/word_cuts.h"
 #include "fast/wordpiece.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
@@ -35,7 +37,7 @@ class Words : public SegmentWriter {
   // A segment that cannot be written leaves alone.
   static constexpr bool kPartsLeave = false;
   static constexpr uint32_t kMaxIds = 8192;  // of the misses of a batch
-  static constexpr uint32_t kBatch = 512;    // segments
+  static constexpr uint32_t kBatch = 1024;   // segments
 
   struct Scratch {
     typename Speller::Scratch speller;
@@ -69,12 +71,13 @@ class Words : public SegmentWriter {
 
   // Spells what neither table has and what there is room for; what is like it in the batch is the same.
   uint32_t Solve(SegmentQueue&, uint32_t count) {
+    lacking_ = look_up_.lacking();
     uint32_t insert_count = 0, word_count = 0;
     TokenSink ids{scratch_.ids, nullptr, nullptr, kMaxIds, 0};
     for (uint32_t k = 0; k < look_up_.miss_count(); ++k) {
       const uint16_t i = look_up_.misses()[k];
       const SegmentKey& key = look_up_.keys()[i];
-      found_[i] = {nullptr, 0, image::PathInfo::Never(0)};
+      found_[i] = {nullptr, 0, image::PathInfo::OfWord(0, 0)};
       if (key.size() > SegmentKey::kMaxBytes || kMaxIds - ids.count < kMostOfOne) continue;
       const std::string_view bytes(reinterpret_cast<const char*>(key.part) + 1, key.size());
       const uint32_t first = ids.count;
@@ -88,11 +91,8 @@ class Words : public SegmentWriter {
     speller_.Merge(kernels_, reinterpret_cast<uint32_t*>(scratch_.ids), {scratch_.words, word_count});
     for (const MergeWord& word : std::span(scratch_.words, word_count)) {
       if (word.count > 255) continue;
-      const bool keeps = word.count <= CacheLine::kMaxIds;
-      found_[word.segment] = {scratch_.ids + word.begin, 0,
-                              keeps ? image::PathInfo::OfWord(word.count, word.count == 1 && !word.gaps)
-                                    : image::PathInfo::Never(word.count)};
-      if (keeps) look_up_.inserts()[insert_count++] = word.segment;
+      found_[word.segment] = {scratch_.ids + word.begin, 0, image::PathInfo::OfWord(word.count, word.count == 1 && !word.gaps)};
+      if (word.count <= CacheLine::kMaxIds) look_up_.inserts()[insert_count++] = word.segment;
     }
     look_up_.SetInserts(insert_count);
     for (const Repeat& repeat : look_up_.repeats()) {
@@ -104,16 +104,52 @@ class Words : public SegmentWriter {
   // Writes segments [begin, end) of the batch; returns why the stretch leaves, or the segment alone that unwritten() names.
   rankfeed_reason Emit(const Segments& segments, uint32_t begin, uint32_t end, uint32_t) {
     unwritten_.segment = kNone;
-    return WriteFound(
-        begin, end, nullptr, [&](uint32_t i) { return Write(segments, i); },
-        [&](uint32_t i, uint32_t token, uint32_t last) { return Place(segments, i, token, last); });
+    while (*lacking_ < begin) ++lacking_;
+    for (uint32_t i = begin;; ++i, ++lacking_) {
+      const uint32_t stop = std::min<uint32_t>(end, *lacking_);
+      WriteHits(segments, i, stop);
+      i = stop;
+      if (i == end) return RANKFEED_REASON_NONE;
+      const uint32_t token = sink_->count;
+      if (const rankfeed_reason reason = Write(segments, i)) return reason;
+      if (wants_places_ && !Place(segments, i, token, sink_->count)) return RANKFEED_REASON_OPTIONS;
+    }
   }
 
  private:
   // A segment has a key, so each of its bytes becomes fewer ids than this.
   static constexpr uint32_t kMostOfOne = SegmentKey::kMaxBytes * image::kMaxExpansionCodes;
 
-  // Writes a segment that was not spelled, or whose ids may not fit.
+  // Writes segments [begin, end), each of which is a token of all its bytes.
+  void WriteHits(const Segments& segments, uint32_t begin, uint32_t end) {
+    constexpr uint32_t kTogether = 16;
+    TokenSink& sink = *sink_;
+    const int32_t* const hits = look_up_.hits() + begin;
+    const uint32_t count = end - begin;
+    if (uint64_t{sink.count} + count + kTogether > sink.capacity) [[unlikely]] {
+      for (uint32_t k = 0; k < count; ++k) {
+        const TokenPlace place = PlaceOf(segments, begin + k);
+        sink.Push(static_cast<uint32_t>(hits[k]), place.begin, place.end);
+      }
+      return;
+    }
+    int32_t* const ids = sink.ids + sink.count;
+    for (uint32_t k = 0; k < count; k += kTogether) std::memcpy(ids + k, hits + k, kTogether * sizeof(int32_t));
+    for (uint32_t k = 0; wants_places_ && k < count; ++k) {
+      const TokenPlace place = PlaceOf(segments, begin + k);
+      if (sink.begin != nullptr) sink.begin[sink.count + k] = place.begin;
+      if (sink.end != nullptr) sink.end[sink.count + k] = place.end;
+    }
+    sink.count += count;
+  }
+
+  // Returns the place of a token of all bytes of a segment.
+  TokenPlace PlaceOf(const Segments& segments, uint32_t i) const {
+    const TokenPlace place{offset_ + segments.begin(i), offset_ + segments.ends[i]};
+    return trims_ ? TrimSpaces(segments.Bytes(stretch_, i), place) : place;
+  }
+
+  // Writes a segment that is no hit.
   rankfeed_reason Write(const Segments& segments, uint32_t i) {
     const Found& found = found_[i];
     if (found.ids != nullptr) {
@@ -138,16 +174,33 @@ class Words : public SegmentWriter {
     if (found.ids == nullptr) return true;
     const std::string_view bytes = segments.Bytes(stretch_, i);
     const uint32_t offset = offset_ + segments.begin(i);
+    const WordCuts cuts(found.info.score_bound);
+    if (cuts.known() && last <= sink_->capacity) [[likely]] {
+      cuts.Place(bytes, trims_, offset, token, last - token, *sink_);
+      return true;
+    }
+    if (last - token <= WordCuts::kMostTokens) FindCuts(bytes, segments.word_start(i), &found_[i]);
     TokenSink sink = *sink_;
     sink.count = token;
-    if (found.info.covers_all()) {
-      TokenPlace place{offset, offset_ + segments.ends[i]};
-      if (trims_) place = TrimSpaces(bytes, place);
-      sink.Push(static_cast<uint32_t>(found.ids[0]), place.begin, place.end);
-    } else if (!speller_.PlaceIds(bytes, {found.ids, found.info.count}, offset, &sink)) {
-      speller_.Spell(bytes, segments.word_start(i), offset, &sink);
-    }
+    Spell(bytes, segments.word_start(i), offset, found, &sink);
     return sink.count == last;
+  }
+
+  // Appends the tokens of a segment that was found, with their places.
+  void Spell(std::string_view bytes, bool word_start, uint32_t offset, const Found& found, TokenSink* sink) const {
+    if (speller_.PlaceIds(bytes, {found.ids, found.info.count}, offset, sink)) return;
+    speller_.Spell(bytes, word_start, offset, sink);
+  }
+
+  // Works out the cuts of a segment of a few tokens, for the cache to keep.
+  void FindCuts(std::string_view bytes, bool word_start, Found* found) {
+    int32_t ids[WordCuts::kMostTokens];
+    uint32_t begins[WordCuts::kMostTokens], ends[WordCuts::kMostTokens];
+    TokenSink tokens{ids, begins, ends, WordCuts::kMostTokens, 0};
+    Spell(bytes, word_start, 0, *found, &tokens);
+    if (tokens.count != found->info.count) return;
+    found->info.score_bound = WordCuts::Of(bytes, trims_, tokens);
+    look_up_.SetInfo(*found);
   }
 
   const Model& model_;
@@ -157,6 +210,7 @@ class Words : public SegmentWriter {
   const Speller speller_;
   const bool trims_;                 // the place of a token ends where its spaces do
   const bool looks_for_normalized_;  // some added tokens are looked for in normalized text
+  const uint16_t* lacking_ = nullptr;  // LookUpBatch::lacking, from the segment to write next on
   uint32_t offset_ = 0;              // of the stretch in its text
 };
 

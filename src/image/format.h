@@ -316,17 +316,16 @@ struct alignas(4) PathInfo {
   static constexpr uint8_t kAlways = 60;         // in exact_below: at any score
   static constexpr uint16_t kMostBound = 0xffff;  // in score_bound: as much, or more
 
-  // Ids of a word that has no score. covers_all: they are one token, of all bytes of the word.
-  static constexpr PathInfo OfWord(uint32_t count, bool covers_all) {
-    return {static_cast<uint8_t>(count), kAlways, covers_all};
+  // Ids of a word that has no score. cuts: where its tokens lie (fast/word_cuts.h), 1 for one token of all its bytes.
+  static constexpr PathInfo OfWord(uint32_t count, uint32_t cuts) {
+    return {static_cast<uint8_t>(count), kAlways, static_cast<uint16_t>(cuts)};
   }
-  bool covers_all() const { return count == 1 && score_bound == 1; }
   // Ids that no loop may write which goes by infos: they do not hold at any score.
   static constexpr PathInfo Never(uint32_t count) { return {static_cast<uint8_t>(count), 0, kMostBound}; }
 
   uint8_t count;
   uint8_t exact_below;    // the ids hold while the score so far is above -2^exact_below
-  uint16_t score_bound;   // what the segment adds to that at most
+  uint16_t score_bound;   // what the segment adds to that at most; of a word: its cuts
 };
 static_assert(sizeof(PathInfo) == 4);
 

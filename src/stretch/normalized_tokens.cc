@@ -86,13 +86,13 @@ bool NormalizedTokens::MayBeginIn(std::string_view normalized) const {
 }
 
 bool NormalizedTokens::MayOccurIn(std::string_view text) const {
-  const std::string_view firsts(first_, first_count_);
-  for (size_t at = 0;; ++at) {
-    // The library finds one byte much faster than one of several.
-    at = firsts.size() == 1 ? text.find(firsts[0], at) : text.find_first_of(firsts, at);
-    if (at == text.npos) return false;
-    if (MayGoOn({text.data() + at, text.size() - at})) return true;
+  // A pass for each byte: the library finds one byte much faster than one of several.
+  for (const char first : std::string_view(first_, first_count_)) {
+    for (size_t at = 0; (at = text.find(first, at)) != text.npos; ++at) {
+      if (MayGoOn({text.data() + at, text.size() - at})) return true;
+    }
   }
+  return false;
 }
 
 // Returns whether a text may begin with a token.

@@ -27,7 +27,7 @@ class NormalizedTokens {
   const ByteSet& first_bytes() const { return first_bytes_; }
   // Returns whether a part of normalized text holds one, or may end with the begin of one.
   bool MayBeginIn(std::string_view normalized) const;
-  // Returns false only if none occurs in a text. O(text bytes * longest token) at worst.
+  // Returns false only if none occurs in a text. O(text bytes * (first bytes + longest token)) at worst.
   bool MayOccurIn(std::string_view text) const;
   // Returns whether one may end right before the separator at `at` of a text, or begin right after it. The
   // characters beside it stand alone (spans.h).

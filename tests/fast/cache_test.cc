@@ -45,12 +45,13 @@ class Cache {
     const SegmentKey key = Key(word);
     fast::Keep(key, word.ids.data(), word.info, tables_.Line(key.Hash()), tables_.OtherLine(key.Hash()));
   }
+  void SetInfo(const Found& found) { cache_.SetInfo(found); }
   const CacheLine* Line(const Kept& word) const { return tables_.Line(Key(word).Hash()); }
   bool Find(const Kept& word, Found* found) const {
     fast_test::LookUpMemory memory(1);
     memory.Put(0, Key(word));
     const fast::LookUpBatch& batch = memory.batch();
-    batch.misses[0] = 0;
+    batch.lacking[0] = 0;
     const fast::KernelTable& kernels = fast_test::ForcedKernels();
     uint32_t lacks = kernels.match_cache(tables_, batch, 1);
     if (kernels.match_longs != nullptr) lacks = kernels.match_longs(tables_, batch, lacks);
@@ -107,6 +108,12 @@ TEST(SegmentCache, FindsWhatWasKeptAndNothingElse) {
         } else {
           ++hits;
           ASSERT_NE(known, kept.end()) << testing::PrintToString(word.text);
+          if (random() % 2 == 0) {  // what is known later
+            word.info.score_bound = found.info.score_bound = static_cast<uint16_t>(random());
+            cache.SetInfo(found);
+            kept[{word.text, word.word_start}] = word;
+            ASSERT_TRUE(cache.Find(word, &found));
+          }
         }
         ASSERT_EQ(found.info.count, word.info.count);
         ASSERT_EQ(found.info.exact_below, word.info.exact_below);

@@ -13,7 +13,9 @@ class LookUpMemory {
   explicit LookUpMemory(uint32_t count)
       : keys_(count + kVectorSlack),
         hashes_(keys_.size()),
+        hits_(keys_.size()),
         found_(keys_.size()),
+        lacking_(keys_.size()),
         misses_(keys_.size()) {
     for (int part = 0; part < 4; ++part) {
       parts_[part].resize(keys_.size());
@@ -21,7 +23,9 @@ class LookUpMemory {
     }
     batch_.keys = keys_.data();
     batch_.hashes = hashes_.data();
+    batch_.hits = hits_.data();
     batch_.found = found_.data();
+    batch_.lacking = lacking_.data();
     batch_.misses = misses_.data();
   }
   LookUpMemory(const LookUpMemory&) = delete;
@@ -38,8 +42,9 @@ class LookUpMemory {
  private:
   std::vector<fast::SegmentKey> keys_;
   std::vector<uint64_t> parts_[4], hashes_;
+  std::vector<int32_t> hits_;
   std::vector<Found> found_;
-  std::vector<uint16_t> misses_;
+  std::vector<uint16_t> lacking_, misses_;
   fast::LookUpBatch batch_;
 };
 

@@ -79,10 +79,11 @@ TEST(LookUp, ListsBeginsAndEnds) {
       got.begins[0] = 77;
       uint32_t begin = 1, end = 0;
       kernels.list(masks.data(), blocks, 1000, got.view(), &begin, &end);
-      got.begins.resize(begin);
-      got.ends.resize(end);
-      ASSERT_EQ(got.begins, begins);
-      ASSERT_EQ(got.ends, ends);
+      ASSERT_EQ(std::vector(got.begins.data(), got.begins.data() + begin), begins);
+      ASSERT_EQ(std::vector(got.ends.data(), got.ends.data() + end), ends);
+      const uint32_t starts = kernels.list_starts(masks.data(), blocks, 1000, got.ends.data());
+      ASSERT_EQ(starts, begins.size() - 1);
+      for (uint32_t i = 0; i < starts; ++i) ASSERT_EQ(got.ends[i], begins[i + 1] & ~Segments::kWordStart);
     }
   });
 }
@@ -156,8 +157,8 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
       }
       const LookUpBatch& batch = memory.batch();
       const uint32_t middle = random() % (count + 1);
-      uint32_t miss_count = kernels.match_table(tables, 0, middle, batch, 0);
-      miss_count = kernels.match_table(tables, middle, count, batch, miss_count);
+      uint32_t lacking_count = kernels.match_table(tables, 0, middle, batch, 0);
+      lacking_count = kernels.match_table(tables, middle, count, batch, lacking_count);
       std::vector<uint16_t> expected;
       for (uint32_t i = 0; i < count; ++i) {
         ASSERT_EQ(batch.hashes[i], keys[i].Hash());
@@ -173,17 +174,28 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
         ASSERT_EQ(*batch.found[i].ids, static_cast<int32_t>(entry->id));
         ASSERT_EQ(std::memcmp(&batch.found[i].info, &entry->info, sizeof(entry->info)), 0);
       }
-      ASSERT_EQ(std::vector(batch.misses, batch.misses + miss_count), expected);
-      hits += count - miss_count;
-      lacks += miss_count;
+      ASSERT_EQ(std::vector(batch.lacking, batch.lacking + lacking_count), expected);
+      std::fill_n(batch.lacking, count, uint16_t{0});
+      lacking_count = kernels.match_words(tables, 0, middle, batch, 0);
+      lacking_count = kernels.match_words(tables, middle, count, batch, lacking_count);
+      ASSERT_EQ(std::vector(batch.lacking, batch.lacking + lacking_count), expected);
+      for (uint32_t i = 0, k = 0; i < count; ++i) {
+        if (k < expected.size() && expected[k] == i) {
+          ++k;
+        } else {
+          ASSERT_EQ(batch.hits[i], batch.found[i].id);
+        }
+      }
+      hits += count - lacking_count;
+      lacks += lacking_count;
       // An empty cache lacks them all, and their keys are there then.
       alignas(64) fast::CacheLine lines[2] = {};
       const fast::LookUpTables empty{table.data(), tables.table_mask, lines, 0};
-      ASSERT_EQ(kernels.match_cache(empty, batch, miss_count), miss_count);
+      ASSERT_EQ(kernels.match_cache(empty, batch, lacking_count), lacking_count);
       if (kernels.match_longs != nullptr) {
-        ASSERT_EQ(kernels.match_longs(empty, batch, miss_count), miss_count);
+        ASSERT_EQ(kernels.match_longs(empty, batch, lacking_count), lacking_count);
       }
-      ASSERT_EQ(std::vector(batch.misses, batch.misses + miss_count), expected);
+      ASSERT_EQ(std::vector(batch.misses, batch.misses + lacking_count), expected);
       for (const uint16_t i : expected) {
         ASSERT_TRUE(std::equal(keys[i].part, keys[i].part + 4, batch.keys[i].part));
       }

@@ -50,15 +50,29 @@ struct Pair {
   }
   void Compare(const std::string& text, uint32_t flags = 0) {
     const Encoding want = plain.Encode(text, flags);
-    for (int round = 0; round < 2; ++round) {  // what the first time spells is found the second
+    // What the first time spells is found the second, and placed the first time that places are asked for.
+    if (want.status == RANKFEED_OK && flags == 0) CompareColumns(text, want, turn_ % 4);
+    for (int round = 0; round < 2; ++round) {
       const Encoding got = fast.Encode(text, flags);
       ASSERT_EQ(got, want) << Escape(text) << "\n" << Show(got) << "\n" << Show(want);
-      if (want.status == RANKFEED_OK && flags == 0) {
-        ASSERT_EQ(fast.Ids(text), want.ids) << Escape(text);
-      }
+    }
+    if (want.status == RANKFEED_OK && flags == 0) CompareColumns(text, want, turn_ / 4 % 4);
+    ++turn_;
+  }
+  // columns: 1 for begins, 2 for ends.
+  void CompareColumns(const std::string& text, const Encoding& want, uint32_t columns) {
+    std::vector<uint32_t> begins, ends;
+    const bool begin = (columns & 1) != 0, end = (columns & 2) != 0;
+    ASSERT_EQ(fast.IdsWith(begin ? &begins : nullptr, end ? &ends : nullptr, text, want.ids.size()), want.ids) << Escape(text);
+    if (begin) {
+      ASSERT_EQ(begins, want.begin) << Escape(text);
+    }
+    if (end) {
+      ASSERT_EQ(ends, want.end) << Escape(text);
     }
   }
   TestEngine fast, plain;
+  uint32_t turn_ = 0;  // texts before
 };
 
 // Characters of every meaning: letters, capitals, marks that go and that stay, ideographs,

@@ -99,13 +99,20 @@ class TestEngine {
   rankfeed_encoder* encoder() const { return encoder_; }
 
   // Ids alone, of a text whose ids Encode has found.
-  std::vector<int32_t> Ids(std::string_view text) {
+  std::vector<int32_t> Ids(std::string_view text) { return IdsWith(nullptr, nullptr, text, ids_.size()); }
+  // Returns ids, with those columns of offsets that are not null, of a text of at most so many ids.
+  std::vector<int32_t> IdsWith(std::vector<uint32_t>* begins, std::vector<uint32_t>* ends, std::string_view text, size_t most) {
+    std::vector<int32_t> ids(most);
     rankfeed_encoding io{};
     io.struct_size = sizeof(io);
-    io.capacity = static_cast<uint32_t>(ids_.size());
-    io.input_ids = ids_.data();
+    io.capacity = static_cast<uint32_t>(most);
+    io.input_ids = ids.data();
+    for (auto [column, out] : {std::pair(begins, &io.offset_begin), std::pair(ends, &io.offset_end)}) {
+      if (column != nullptr) column->resize(most), *out = column->data();
+    }
     if (rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io) != RANKFEED_OK) return {-1};
-    return {ids_.begin(), ids_.begin() + io.count};
+    ids.resize(io.count);
+    return ids;
   }
 
   // From now on no text takes the fast road.

@@ -115,12 +115,17 @@ RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size
              first + near_end, batch);
 }
 
-RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end,
-                                    const LookUpBatch& batch, uint32_t miss_count) {
+namespace {
+
+// Looks keys up as MatchTable and MatchWords say. keep(i, id_and_info): keeps what eight segments from the i-th on may be,
+// as id and info lie in the table.
+template <class Keep>
+RANKFEED_GATHER inline uint32_t MatchEntries(const LookUpTables& tables, uint32_t begin, uint32_t end,
+                                             const LookUpBatch& batch, uint32_t lacking_count, const Keep& keep) {
   static_assert(sizeof(image::SegmentEntry) == sizeof(CacheLine::Short));
   const auto* const table = reinterpret_cast<const uint64_t*>(tables.table);
-  uint16_t* const misses = batch.misses;
-  const uint32_t before = miss_count;
+  uint16_t* const lacking = batch.lacking;
+  const uint32_t before = lacking_count;
   for (uint32_t i = begin; i < end; i += kLanes) {
     const __m512i part0 = Load(batch.parts[0] + i);
     const __m512i bucket = _mm512_and_si512(Load(batch.hashes + i), Set(tables.table_mask));
@@ -129,32 +134,47 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
     if (_mm512_test_epi64_mask(part0, Set(0x70)) != 0) {
       entries.equal &= _mm512_cmpeq_epi64_mask(Gather(table + 2, entries.at), Load(batch.parts[2] + i));
     }
+    keep(i, Gather(table + 3, entries.at));
+    const auto lacks = static_cast<__mmask8>(~uint32_t{entries.equal} & Lanes(end - i));
+    Append(lacks, i, lacking + lacking_count);
+    lacking_count += static_cast<uint32_t>(std::popcount(lacks));
+  }
+  for (uint32_t k = before; k < lacking_count; ++k) {
+    __builtin_prefetch(tables.Line(batch.hashes[lacking[k]]));
+  }
+  return lacking_count;
+}
+
+}  // namespace
+
+RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end,
+                                    const LookUpBatch& batch, uint32_t lacking_count) {
+  return MatchEntries(tables, begin, end, batch, lacking_count, [&batch](uint32_t i, __m512i id_and_info) RANKFEED_GATHER {
     // Ids and infos lie as they do in the table, and ids point there.
-    const __m512i id_and_info = Gather(table + 3, entries.at);
     Found* const found = batch.found + i;
     const __m512i ids = _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(&found->id)),
                                          _mm512_setr_epi64(0, 16, 32, 48, 64, 80, 96, 112));
     StorePairs(ids, id_and_info, found);
-    const auto lacks = static_cast<__mmask8>(~uint32_t{entries.equal} & Lanes(end - i));
-    Append(lacks, i, misses + miss_count);
-    miss_count += static_cast<uint32_t>(std::popcount(lacks));
-  }
-  for (uint32_t k = before; k < miss_count; ++k) {
-    __builtin_prefetch(tables.Line(batch.hashes[misses[k]]));
-  }
-  return miss_count;
+  });
 }
 
-RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count) {
+RANKFEED_GATHER uint32_t MatchWords(const LookUpTables& tables, uint32_t begin, uint32_t end,
+                                    const LookUpBatch& batch, uint32_t lacking_count) {
+  return MatchEntries(tables, begin, end, batch, lacking_count, [&batch](uint32_t i, __m512i id_and_info) RANKFEED_GATHER {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(batch.hits + i), _mm512_cvtepi64_epi32(id_and_info));
+  });
+}
+
+RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables& tables, const LookUpBatch& batch, uint32_t lacking_count) {
   using Short = CacheLine::Short;
   static_assert(offsetof(Short, info) == 28 && offsetof(Found, info) == 12);
   const auto* const cache = reinterpret_cast<const uint64_t*>(tables.cache);
   auto* const found = reinterpret_cast<uint64_t*>(batch.found);
   uint32_t left = 0;
-  for (uint32_t k = 0; k < miss_count; k += kLanes) {
-    const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(batch.misses + k));
+  for (uint32_t k = 0; k < lacking_count; k += kLanes) {
+    const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(batch.lacking + k));
     const __m512i i = _mm512_cvtepu16_epi64(numbers), place = _mm512_slli_epi64(i, 1);
-    const __mmask8 lanes = Lanes(miss_count - k);
+    const __mmask8 lanes = Lanes(lacking_count - k);
     const auto gather = [i, lanes](const uint64_t* column) RANKFEED_GATHER {
       return _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), lanes, i, column, sizeof(uint64_t));
     };
@@ -173,6 +193,23 @@ RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables& tables, const LookUpBat
     for (int part = 0; part < 4; ++part) batch.keys[i].part[part] = batch.parts[part][i];
   }
   return left;
+}
+
+RANKFEED_GATHER uint32_t ListStarts(const BoundaryMasks* masks, uint32_t count, uint32_t base, uint32_t* places) {
+  uint32_t* to = places;
+  const __m512i every = _mm512_load_si512(kBytePlaces.data());
+  for (uint32_t k = 0; k < count; ++k, base += 64) {
+    const uint64_t starts = masks[k].starts;
+    const int n = std::popcount(starts);
+    const __m512i first = _mm512_set1_epi32(static_cast<int32_t>(base));
+    __m512i at = _mm512_maskz_compress_epi8(starts, every);
+    for (int done = 0; done < n; done += 16) {
+      _mm512_storeu_si512(to + done, _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(at))));
+      at = _mm512_alignr_epi64(at, at, 2);
+    }
+    to += n;
+  }
+  return static_cast<uint32_t>(to - places);
 }
 
 RANKFEED_GATHER void List(const BoundaryMasks* masks, uint32_t count, uint32_t base,

@@ -24,8 +24,9 @@ namespace {
   KernelTable {                                                                               \
     .classify = CLASSIFY::Classify, .classify_splits = CLASSIFY::ClassifySplits,              \
     .classify_leads = CLASSIFY::ClassifyLeads, .find_apart = TARGET::FindApart,               \
-    .list = TARGET::List,                                                                     \
+    .list = TARGET::List, .list_starts = TARGET::ListStarts,                                  \
     .make_keys = TARGET::MakeKeys, .match_table = TARGET::MatchTable,                         \
+    .match_words = TARGET::MatchWords,                                                        \
     .match_cache = TARGET::MatchCache, .match_longs = nullptr,                                \
     .find_repeats = TARGET::FindRepeats, .merge = TARGET::Merge,                              \
     .decode_short = TARGET::DecodeShort, .decode_run = TARGET::DecodeRun,                     \
@@ -78,8 +79,10 @@ constexpr KernelTable kAvx512GatherTable = {
     .classify_leads = avx512::ClassifyLeads,
     .find_apart = avx512::FindApart,
     .list = avx512::List,
+    .list_starts = avx512::ListStarts,
     .make_keys = avx512::MakeKeys,
     .match_table = avx512::MatchTable,
+    .match_words = avx512::MatchWords,
     .match_cache = avx512::MatchShorts,
     .match_longs = N_AVX2::MatchLongs,
     .find_repeats = N_AVX2::FindRepeats,

@@ -55,6 +55,8 @@ struct KernelTable {
   // on, ends to ends[*end] on, both moved on. kVectorSlack more of each may be written.
   void (*list)(const BoundaryMasks* masks, uint32_t count, uint32_t base, const Segments& segments,
                uint32_t* begin, uint32_t* end);
+  // Lists the starts alone, to places; returns how many. kVectorSlack more may be written.
+  uint32_t (*list_starts)(const BoundaryMasks* masks, uint32_t count, uint32_t base, uint32_t* places);
 
   // Looking up.
 
@@ -64,15 +66,17 @@ struct KernelTable {
   void (*make_keys)(const LookUpTables& tables, const char* text, size_t readable,
                     const Segments& segments, uint32_t count, uint32_t first,
                     const LookUpBatch& batch);
-  // Looks keys [begin, end) up in the image's table. Those it lacks are appended to the misses, of
-  // which there are miss_count; returns how many there are then, and fetches what match_cache will
-  // look at.
+  // Looks keys [begin, end) up in the image's table, and writes found of those it has; of a table of words, hits. Those
+  // it lacks are appended to `lacking`, in which there are lacking_count; returns how many there are then, and
+  // fetches what match_cache will look at.
   uint32_t (*match_table)(const LookUpTables& tables, uint32_t begin, uint32_t end,
-                          const LookUpBatch& batch, uint32_t miss_count);
-  // Looks the misses up in the cache. Keeps those it lacks, whose found is void, and sees to their
-  // keys; returns how many. It looks at the short entries of their lines only, where the set has a loop
+                          const LookUpBatch& batch, uint32_t lacking_count);
+  uint32_t (*match_words)(const LookUpTables& tables, uint32_t begin, uint32_t end,
+                          const LookUpBatch& batch, uint32_t lacking_count);
+  // Looks those that the table lacks up in the cache. Lists the misses, which it lacks too, whose found is void, and
+  // sees to their keys; returns how many. It looks at the short entries of their lines only, where the set has a loop
   // match_longs for the others.
-  uint32_t (*match_cache)(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count);
+  uint32_t (*match_cache)(const LookUpTables& tables, const LookUpBatch& batch, uint32_t lacking_count);
   uint32_t (*match_longs)(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count);
   // Takes those out of the misses that have the same key as another before them, which may be a
   // repeat too; returns how many are left. keys[none] is read and must equal none of them. slots:

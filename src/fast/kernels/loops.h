@@ -15,8 +15,10 @@ bool ClassifySplits(const char*, size_t, const ByteSet&, SplitMasks*);
 void ClassifyLeads(const char*, size_t, size_t, const CharacterTables&, LeadMasks*);
 uint64_t FindApart(const char*, size_t, uint64_t, const CharacterTables&, char32_t*);
 void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);
+uint32_t ListStarts(const BoundaryMasks*, uint32_t, uint32_t, uint32_t*);
 void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t, const LookUpBatch&);
 uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
+uint32_t MatchWords(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
 uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
 uint32_t MatchLongs(const LookUpTables&, const LookUpBatch&, uint32_t);
 uint32_t FindRepeats(const LookUpBatch&, uint32_t, uint32_t, uint16_t*, Repeat*, uint32_t*);
@@ -38,9 +40,11 @@ using namespace rankfeed::avx512;  // NOLINT: intrinsics under short names
 RANKFEED_GATHER void ClassifyLeads(const char*, size_t, size_t, const CharacterTables&, LeadMasks*);
 RANKFEED_GATHER uint64_t FindApart(const char*, size_t, uint64_t, const CharacterTables&, char32_t*);
 RANKFEED_GATHER void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);
+RANKFEED_GATHER uint32_t ListStarts(const BoundaryMasks*, uint32_t, uint32_t, uint32_t*);
 RANKFEED_GATHER void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t,
                               const LookUpBatch&);
 RANKFEED_GATHER uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
+RANKFEED_GATHER uint32_t MatchWords(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
 RANKFEED_GATHER uint32_t MatchShorts(const LookUpTables&, const LookUpBatch&, uint32_t);
 RANKFEED_GATHER uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
 RANKFEED_GATHER const char* DecodeRun(const char*, RunDecode*);

@@ -180,7 +180,7 @@ uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys, const uin
     const char* const begin = reinterpret_cast<const char*>(&keys[i]) + 1;
     uint64_t key[3], mask[3];
     std::memcpy(key, begin, sizeof(key));
-    std::memcpy(mask, kKeyMasks.of[bytes] + 1, sizeof(mask));
+    std::memcpy(mask, kKeyRows.masks + 2 * bytes * sizeof(SegmentKey) + 1, sizeof(mask));
     uint32_t codes_count;
     if (bytes > sizeof(key)) {
       codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);

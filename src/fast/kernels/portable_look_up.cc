@@ -21,62 +21,95 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Words = hn::CappedTag<uint64_t, 4>;  // a key is one vector of them, or two or four
+// Writes what `put` makes of each bit to places; returns the end of them. Sixteen bits at a time, more than most words
+// of 64 bytes have: how many there are follows no pattern.
+template <class Put>
+HWY_INLINE uint32_t* PutBits(uint64_t bits, uint32_t* places, const Put& put) {
+  uint32_t* const end = places + std::popcount(bits);
+  for (; places < end; places += 16) {
+    HWY_UNROLL(16)
+    for (int i = 0; i < 16; ++i, bits &= bits - 1) places[i] = put(static_cast<uint32_t>(std::countr_zero(bits)));
+  }
+  return end;
+}
 
 void List(const BoundaryMasks* masks, uint32_t count, uint32_t base, const Segments& segments,
           uint32_t* begin, uint32_t* end) {
   uint32_t *begins = segments.begins + *begin, *ends = segments.ends + *end;
   for (uint32_t k = 0; k < count; ++k, base += 64) {
-    uint64_t starts = masks[k].starts, stops = masks[k].stops;
     const uint64_t word_starts = masks[k].word_starts;
-    const auto begin_count = std::popcount(starts), end_count = std::popcount(stops);
-    // Begins and ends together and four at a time: how many there are follows no pattern.
-    uint32_t *b = begins, *e = ends;
-    for (int left = std::max(begin_count, end_count); left > 0; left -= 4) {
-      for (int i = 0; i < 4; ++i) {
-        const auto bit = static_cast<uint32_t>(std::countr_zero(starts));
-        *b++ = (base + bit) | static_cast<uint32_t>(word_starts >> (bit & 63)) << 31;
-        starts &= starts - 1;
-        *e++ = base + static_cast<uint32_t>(std::countr_zero(stops));
-        stops &= stops - 1;
-      }
-    }
-    begins += begin_count;
-    ends += end_count;
+    begins = PutBits(masks[k].starts, begins, [base, word_starts](uint32_t bit) HWY_ATTR {
+      return (base + bit) | static_cast<uint32_t>(word_starts >> (bit & 63)) << 31;
+    });
+    ends = PutBits(masks[k].stops, ends, [base](uint32_t bit) HWY_ATTR { return base + bit; });
   }
   *begin = static_cast<uint32_t>(begins - segments.begins);
   *end = static_cast<uint32_t>(ends - segments.ends);
 }
 
-// data[-1] must be readable, and the 32 bytes from there. size: kMaxBytes + 1 at most.
-HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, SegmentKey* key) {
-#if HWY_TARGET == HWY_SCALAR
-  *key = SegmentKey::Make(data, size > SegmentKey::kMaxBytes ? 0 : size, tag);
-#else
-  const Words d;
-  const auto* from = reinterpret_cast<const uint8_t*>(data) - 1;
-  const hn::Repartition<uint8_t, Words> d8;
-  for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
-    const auto bytes = hn::BitCast(d, hn::LoadU(d8, from + 8 * i));
-    const auto mask = hn::BitCast(d, hn::Load(d8, kKeyMasks.of[size] + 8 * i));
-    hn::Store(hn::And(bytes, mask), d, key->part + i);
+uint32_t ListStarts(const BoundaryMasks* masks, uint32_t count, uint32_t base, uint32_t* places) {
+  uint32_t* to = places;
+  for (uint32_t k = 0; k < count; ++k, base += 64) {
+    to = PutBits(masks[k].starts, to, [base](uint32_t bit) HWY_ATTR { return base + bit; });
   }
-  // GCC 12 takes the parts out of the vector register otherwise, at two or three instructions each.
-  asm("" : "+m"(*key));
-  key->part[0] |= tag;
+  return static_cast<uint32_t>(to - places);
+}
+
+// Makes a key of the 32 bytes at `before`, which end a segment's tag and begin its bytes, by a row of KeyRows; returns its
+// hash. kShort: of one of the short rows.
+template <bool kShort>
+HWY_INLINE uint64_t MakeKey(const char* before, size_t row, SegmentKey* key) {
+#if HWY_TARGET == HWY_SCALAR
+  *key = SegmentKey::Make(before + 1, row / (2 * KeyRows::kTagBytes) % (SegmentKey::kMaxBytes + 1), kKeyRows.tags[row]);
+  return key->Hash();
+#else
+  const hn::Full128<uint8_t> d8;
+  const hn::Full128<uint64_t> d;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(before);
+  const uint8_t *const masks = kKeyRows.masks + 2 * row, *const tag = kKeyRows.tags + row;
+  const auto low = hn::BitCast(d, hn::Or(hn::And(hn::LoadU(d8, bytes), hn::Load(d8, masks)), hn::Load(d8, tag)));
+  uint64_t part0 = hn::ExtractLane(low, 0), part1 = hn::ExtractLane(low, 1);
+  hn::Store(low, d, key->part);
+  if constexpr (kShort) {
+    hn::Store(hn::Zero(d), d, key->part + 2);
+  } else {
+    const auto high = hn::BitCast(d, hn::And(hn::LoadU(d8, bytes + 16), hn::Load(d8, masks + 16)));
+    hn::Store(high, d, key->part + 2);
+    part0 ^= std::rotl(hn::ExtractLane(high, 0), SegmentKey::kTurn2);
+    part1 ^= std::rotl(hn::ExtractLane(high, 1), SegmentKey::kTurn3);
+  }
+  return SegmentKey::Fold(part0, part1);
 #endif
 }
 
-// Whether the first three parts of a and b are equal.
-HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b) {
-  alignas(32) static constexpr uint64_t kIgnored[4] = {0, 0, 0, ~uint64_t{0}};
-  const Words d;
-  auto same = hn::Set(d, ~uint64_t{0});
-  for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
-    const auto equal = hn::VecFromMask(d, hn::Eq(hn::LoadU(d, a + i), hn::LoadU(d, b + i)));
-    same = hn::And(same, hn::Or(equal, hn::Load(d, kIgnored + i)));
+// Returns 1 if a key and an entry of the image's table differ, else 0.
+HWY_INLINE size_t Differ(const uint64_t* key, const uint64_t* entry) {
+#if HWY_MAX_BYTES >= 32
+  const hn::Full256<uint64_t> d;
+  uint8_t bits[8];
+  hn::StoreMaskBits(d, hn::Eq(hn::Load(d, key), hn::LoadU(d, entry)), bits);
+  const size_t equal = bits[0] & 7;  // not the fourth, where an entry has no key
+  return equal < 7;
+#else
+  return ((key[0] ^ entry[0]) | (key[1] ^ entry[1]) | (key[2] ^ entry[2])) != 0;
+#endif
+}
+
+// Makes the keys of the first segments, as long as they are short; returns how many. before: the byte before their text.
+// A function of its own keeps all that the loop needs in registers.
+HWY_NOINLINE uint32_t MakeShortKeys(const char* before, const Segments& segments, uint32_t count,
+                                    const LookUpTables& tables, SegmentKey* keys, uint64_t* hashes) {
+  const uint32_t *const begins = segments.begins, *const ends = segments.ends;
+  const char* const table = reinterpret_cast<const char*>(tables.table);
+  const uint64_t mask = tables.table_mask;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t begin = begins[i], row = KeyRows::RowOf(begin, ends[i]);
+    if (row >= KeyRows::kShortRows * KeyRows::kTagBytes) [[unlikely]] return static_cast<uint32_t>(i);
+    const uint64_t hash = MakeKey<true>(before + (begin & ~Segments::kWordStart), row, &keys[i]);
+    hashes[i] = hash;
+    __builtin_prefetch(table + ((hash & mask) << 6));
   }
-  return hn::AllTrue(d, hn::MaskFromVec(same));
+  return count;
 }
 
 void MakeKeys(const LookUpTables& in, const char* text, size_t readable, const Segments& of,
@@ -86,10 +119,10 @@ void MakeKeys(const LookUpTables& in, const char* text, size_t readable, const S
   const Segments segments = of;
   SegmentKey* const keys = batch.keys + first;
   uint64_t* const hashes = batch.hashes + first;
-  const auto make = [&](uint32_t i, const char* data) {
+  const auto make = [&](uint32_t i, const char* before) HWY_ATTR {
     const uint32_t size = std::min(segments.size(i), SegmentKey::kMaxBytes + 1);
-    MakeKey(data, size, SegmentKey::Tag(size, segments.word_start(i)), &keys[i]);
-    const uint64_t hash = keys[i].Hash();
+    const uint32_t row = (2 * size + segments.word_start(i)) * KeyRows::kTagBytes;
+    const uint64_t hash = MakeKey<false>(before, row, &keys[i]);
     hashes[i] = hash;
     __builtin_prefetch(tables.Bucket(hash));
   };
@@ -102,46 +135,67 @@ void MakeKeys(const LookUpTables& in, const char* text, size_t readable, const S
   while (near_end > 0 && segments.begin(near_end - 1) >= direct) --near_end;
   if (near_end > 0 && segments.begin(0) == 0) {
     std::memcpy(copy + 1, text, kLast);
-    make(i++, copy + 1);
+    make(i++, copy);
   }
-  for (; i < near_end; ++i) make(i, text + segments.begin(i));
+  if (i < near_end && readable < KeyRows::kMostText) {
+    i += MakeShortKeys(text - 1, segments.From(i), near_end - i, tables, keys + i, hashes + i);
+  }
+  for (; i < near_end; ++i) make(i, text + segments.begin(i) - 1);
   if (i == count) return;
   std::memset(copy, 0, sizeof(copy));
   std::memcpy(copy + 1, text + direct, readable - direct);
-  for (; i < count; ++i) make(i, copy + 1 + (segments.begin(i) - direct));
+  for (; i < count; ++i) make(i, copy + (segments.begin(i) - direct));
 }
 
-uint32_t MatchTable(const LookUpTables& in, uint32_t begin, uint32_t end, const LookUpBatch& of,
-                    uint32_t miss_count) {
+// Looks keys up as MatchTable and MatchWords say. keep(i, entry): keeps what segment i may be.
+template <class Keep>
+HWY_INLINE uint32_t MatchEntries(const LookUpTables& in, uint32_t begin, uint32_t end, const LookUpBatch& of,
+                                 uint32_t lacking_count, const Keep& keep) {
   const LookUpTables tables = in;
   const LookUpBatch batch = of;
   // The entry of a bucket follows no pattern that a branch predictor could learn, so one is
   // selected by the first part of its key, and then compared. Only what the table lacks goes on to
   // the cache, so that most segments cost one cache line.
-  uint16_t* const misses = batch.misses;
-  const uint32_t first = miss_count;
-  for (uint32_t i = begin; i < end; ++i) {
+  uint16_t* const lacking = batch.lacking;
+  size_t count = lacking_count;
+  for (size_t i = begin; i < end; ++i) {
     const uint64_t* key = batch.keys[i].part;
     const image::SegmentEntry* bucket = tables.Bucket(batch.hashes[i]);
     const image::SegmentEntry& entry = bucket[bucket[1].key[0] == key[0]];
-    batch.found[i].ids = reinterpret_cast<const int32_t*>(&entry.id);
-    batch.found[i].info = entry.info;
-    misses[miss_count] = static_cast<uint16_t>(i);
-    miss_count += !Same(entry.key, key);
+    keep(i, entry);
+    lacking[count] = static_cast<uint16_t>(i);
+    count += Differ(key, entry.key);
   }
-  for (uint32_t k = first; k < miss_count; ++k) {
-    __builtin_prefetch(tables.Line(batch.hashes[misses[k]]));
+  for (size_t k = lacking_count; k < count; ++k) {
+    __builtin_prefetch(tables.Line(batch.hashes[lacking[k]]));
   }
-  return miss_count;
+  return static_cast<uint32_t>(count);
 }
 
-// This takes those out of the misses that are found, as found_in says, and returns how many are left.
+uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end, const LookUpBatch& batch,
+                    uint32_t lacking_count) {
+  Found* const found = batch.found;
+  return MatchEntries(tables, begin, end, batch, lacking_count, [found](size_t i, const image::SegmentEntry& entry) HWY_ATTR {
+    found[i].ids = &found[i].id;
+    std::memcpy(&found[i].id, &entry.id, sizeof(entry.id) + sizeof(entry.info));  // as they lie in the entry
+  });
+}
+
+uint32_t MatchWords(const LookUpTables& tables, uint32_t begin, uint32_t end, const LookUpBatch& batch,
+                    uint32_t lacking_count) {
+  int32_t* const hits = batch.hits;
+  return MatchEntries(tables, begin, end, batch, lacking_count, [hits](size_t i, const image::SegmentEntry& entry) HWY_ATTR {
+    hits[i] = static_cast<int32_t>(entry.id);
+  });
+}
+
+// Lists as misses those of segments[0, count) that are not found, as found_in says; returns how many.
 template <class FoundIn>
-HWY_INLINE uint32_t Lacking(const LookUpBatch& of, uint32_t miss_count, const FoundIn& found_in) {
+HWY_INLINE uint32_t Lacking(const uint16_t* segments, uint32_t count, const LookUpBatch& of, const FoundIn& found_in) {
   const LookUpBatch batch = of;
   uint32_t left = 0;
-  for (uint32_t k = 0; k < miss_count; ++k) {
-    const uint16_t i = batch.misses[k];
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint16_t i = segments[k];
     batch.misses[left] = i;
     left += !found_in(batch.keys[i], batch.hashes[i], &batch.found[i]);
   }
@@ -159,7 +213,7 @@ HWY_INLINE bool IsShort(const CacheLine& line, const SegmentKey& key, Found* fou
 }
 
 HWY_INLINE uint32_t MatchOthers(const LookUpTables& tables, const LookUpBatch& batch, uint32_t miss_count) {
-  miss_count = Lacking(batch, miss_count, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+  miss_count = Lacking(batch.misses, miss_count, batch, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
     const CacheLine::Long& entry = tables.Line(hash)->whole;
     found->ids = entry.ids;
     found->info = entry.info;
@@ -167,7 +221,7 @@ HWY_INLINE uint32_t MatchOthers(const LookUpTables& tables, const LookUpBatch& b
     return entry.Has(key);
   });
   if (!tables.two_lines) return miss_count;
-  return Lacking(batch, miss_count, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+  return Lacking(batch.misses, miss_count, batch, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
     const CacheLine& line = *tables.OtherLine(hash);
     const bool is_short = IsShort(line, key, found), is_long = line.whole.Has(key);
     found->ids = is_long ? line.whole.ids : found->ids;
@@ -176,9 +230,9 @@ HWY_INLINE uint32_t MatchOthers(const LookUpTables& tables, const LookUpBatch& b
   });
 }
 
-uint32_t MatchCache(const LookUpTables& in, const LookUpBatch& batch, uint32_t miss_count) {
+uint32_t MatchCache(const LookUpTables& in, const LookUpBatch& batch, uint32_t lacking_count) {
   const LookUpTables tables = in;
-  miss_count = Lacking(batch, miss_count, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
+  const uint32_t miss_count = Lacking(batch.lacking, lacking_count, batch, [&](const SegmentKey& key, uint64_t hash, Found* found) HWY_ATTR {
     return IsShort(*tables.Line(hash), key, found);
   });
   return MatchOthers(tables, batch, miss_count);

@@ -90,8 +90,8 @@ bool ClassifySplits(const char* text, size_t size, const ByteSet& stop_bytes, Sp
       found = hn::Or(found, Has(d, stop_bytes.low, stop_bytes.high, v));
       auto sets = Has(d, kSplitSets.low, kSplitSets.high, v);
       // From the highest bit on: that is the sign, and to test it takes no constant, which GCC 12 makes anew each time.
-      const auto put = [&](auto*... masks) HWY_ATTR {
-        ((*masks |= MaskBits(d, hn::RebindMask(d, hn::Lt(hn::BitCast(di, sets), hn::Zero(di)))) << i,
+      const auto put = [&](auto*... of_sets) HWY_ATTR {
+        ((*of_sets |= MaskBits(d, hn::RebindMask(d, hn::Lt(hn::BitCast(di, sets), hn::Zero(di)))) << i,
           sets = hn::Add(sets, sets)), ...);
       };
       put(&m.beyond_ascii, &m.letters, &m.letters, &m.digits, &m.spaces, &m.blanks, &m.newlines, &m.apostrophes);

@@ -169,7 +169,7 @@ SegmentTable TableOf(const std::vector<Entry>& entries, const image::SegmentConf
     for (const bool part : {false, true}) {
       if (part && !is_part(entry)) continue;
       const auto key = fast::SegmentKey::Make(entry.bytes.data(), size, fast::SegmentKey::Tag(size, part));
-      InsertSegment(key, entry.id, image::PathInfo::OfWord(1, /*covers_all=*/true), &table);
+      InsertSegment(key, entry.id, image::PathInfo::OfWord(1, /*cuts=*/1), &table);
     }
   }
   return table;

@@ -202,7 +202,7 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
     // Every boundary begins a word here (fast/scan.h).
     const auto key = fast::SegmentKey::Make(word.data(), size,
                                                fast::SegmentKey::Tag(size, /*word_start=*/true));
-    InsertSegment(key, id, image::PathInfo::OfWord(1, /*covers_all=*/true), &table);
+    InsertSegment(key, id, image::PathInfo::OfWord(1, /*cuts=*/1), &table);
   }
   return table;
 }
