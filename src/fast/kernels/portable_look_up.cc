@@ -158,6 +158,7 @@ HWY_INLINE uint32_t MatchEntries(const LookUpTables& in, uint32_t begin, uint32_
   // the cache, so that most segments cost one cache line.
   uint16_t* const lacking = batch.lacking;
   size_t count = lacking_count;
+  HWY_UNROLL(2)
   for (size_t i = begin; i < end; ++i) {
     const uint64_t* key = batch.keys[i].part;
     const image::SegmentEntry* bucket = tables.Bucket(batch.hashes[i]);
