@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "folder/classes.h"
 #include "folder/document.h"
 
 namespace rankfeed::folder {
@@ -62,30 +63,6 @@ const std::vector<RebuildingClasses>& AllRebuilding() {
   };
   return all;
 }
-
-// The class for each model_type of config.json, where no file names one.
-struct ClassOfTypes {
-  std::string_view name;
-  std::array<std::string_view, 16> types;
-};
-constexpr ClassOfTypes kClassOfTypes[] = {
-    {"AlbertTokenizer", {"albert"}}, {"BigBirdTokenizer", {"big_bird"}}, {"CamembertTokenizer", {"camembert"}},
-    {"DebertaV2Tokenizer", {"deberta-v2"}}, {"MBartTokenizer", {"mbart"}}, {"MPNetTokenizer", {"mpnet"}},
-    {"PegasusTokenizer", {"pegasus"}}, {"RemBertTokenizer", {"rembert"}}, {"T5Tokenizer", {"t5", "mt5"}},
-    {"UdopTokenizer", {"udop"}}, {"XGLMTokenizer", {"xglm"}}, {"XLMRobertaTokenizer", {"xlm-roberta"}},
-    {"XLNetTokenizer", {"xlnet"}}, {"LlamaTokenizer", {"idefics", "idefics2"}},
-    {"BertTokenizer", {"bert", "distilbert", "electra", "convbert", "ernie", "layoutlm", "megatron-bert", "mobilebert",
-                       "nezha", "nomic_bert", "squeezebert"}},
-    {"GPT2Tokenizer", {"blip-2", "codegen", "dbrx", "emu3", "gpt2", "gpt_neo", "gptj", "instructblip", "jais2", "opt",
-                       "phi", "starcoder2"}},
-    {"RobertaTokenizer", {"bart", "bridgetower", "clap", "data2vec-text", "ibert", "lilt", "longformer", "mega", "mra",
-                          "roberta", "roberta-prelayernorm"}},
-    {"Qwen2Tokenizer", {"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen2_audio", "qwen3",
-                        "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "qwen3_asr", "qwen3_omni_moe",
-                        "colqwen2", "internvl", "ovis2"}},
-    {"GemmaTokenizer", {"gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text", "recurrent_gemma",
-                        "shieldgemma2", "t5gemma"}},
-};
 
 template <class List>
 bool Has(const List& list, std::string_view name) {
@@ -229,9 +206,7 @@ Rebuilding ClassOf(const simdjson::dom::element& tokenizer_config, const simdjso
   std::string_view name = Text(tokenizer_config, "tokenizer_class", Text(config, "tokenizer_class"));
   if (name.ends_with("Fast")) name.remove_suffix(4);
   if (model_type == "qwen2") name = "Qwen2Tokenizer";  // whatever class is named
-  for (const ClassOfTypes& one : kClassOfTypes) {
-    if (name.empty() && !model_type.empty() && Has(one.types, model_type)) name = one.name;
-  }
+  if (name.empty()) name = ClassOfModelType(model_type);
   for (const RebuildingClasses& one : AllRebuilding()) {
     if (Has(one.names, name)) return {*std::find(one.names.begin(), one.names.end(), name), &one};
   }

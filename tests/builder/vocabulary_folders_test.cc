@@ -204,6 +204,14 @@ TEST(VocabJson, TheClassSaysPatternAndTemplate) {
   EXPECT_TRUE(Encode(qwen, "a").ends_with(" 264:0-0")) << Encode(qwen, "a");
 }
 
+// The class of a type is in one table, whichever file it is read for.
+TEST(VocabJson, TheTypeSaysTheClassWhereNoFileDoes) {
+  const std::string qwen = FromMerges(R"({"tokenizer_class":"Qwen2Tokenizer"})");
+  for (const char* const type : {"qwen2_audio", "qwen3_vl_moe", "internvl"}) {
+    EXPECT_EQ(FromMerges("", kMerges, VocabJson(), R"({"model_type":")" + std::string(type) + "\"}"), qwen) << type;
+  }
+}
+
 TEST(VocabJson, Refusals) {
   const auto has = [](const std::string& text, const char* part) {
     EXPECT_NE(text.find(part), text.npos) << text;

@@ -36,7 +36,8 @@ CLASSES = {"roberta": (("RobertaTokenizer", "RobertaTokenizerFast", "BartTokeniz
                        ("roberta", "roberta-prelayernorm", "bart", "data2vec-text", "ibert", "lilt", "longformer", "mra")),
            "gpt2": (("GPT2Tokenizer", "GPT2TokenizerFast"), ("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen")),
            "qwen2": (("Qwen2Tokenizer", "Qwen2TokenizerFast"),
-                     ("qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl"))}
+                     ("qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl",
+                      "qwen2_5_omni", "qwen2_audio", "qwen3_omni_moe", "qwen3_vl_moe", "internvl"))}
 OTHERS = ("PreTrainedTokenizerFast", "CLIPTokenizer", "DebertaTokenizer", "BlenderbotTokenizer")
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 

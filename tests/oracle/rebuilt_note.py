@@ -30,9 +30,9 @@ except ImportError as error:
 
 QWEN2_PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 MODEL_TYPES = {"albert": "albert-uncased", "big_bird": "bigbird", "bigbird_pegasus": "pegasus", "camembert": "camembert",
-               "deberta-v2": "deberta-v3", "mbart": "mbart", "mt5": "mt5", "pegasus": "pegasus", "rembert": "rembert",
-               "t5": "t5", "udop": "t5", "umt5": "umt5", "xglm": "xglm", "xlm-roberta": "xlmr-a",
-               "xlm-roberta-xl": "xlmr-a", "xlnet": "xlnet"}
+               "deberta-v2": "deberta-v3", "gte": "xlmr-a", "mbart": "mbart", "mt5": "mt5", "pegasus": "pegasus", "rembert": "rembert",
+               "switch_transformers": "t5", "t5": "t5", "udop": "t5", "umt5": "umt5", "xglm": "xglm", "xlm-roberta": "xlmr-a",
+               "xlm-roberta-xl": "xlmr-a", "xlnet": "xlnet", "xmod": "xlmr-a", "yoso": "albert-uncased"}
 
 
 def steps(part):

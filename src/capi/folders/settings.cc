@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "folder/classes.h"
+
 namespace rankfeed::folders {
 namespace {
 
@@ -17,42 +19,35 @@ using builder::Json;
 constexpr std::array kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                "pad_token", "cls_token", "mask_token"};
 
-// This is known of a class: its names, the model types for which AutoTokenizer takes it where no
-// file names one, and its tokens in the order of kNames.
+// This is known of a class: its names, and its tokens in the order of kNames.
 struct Known {
   Class kind;
   bool bpe;
   std::array<std::string_view, 8> names;
-  std::array<std::string_view, 13> types;
   std::array<const char*, 7> tokens;
+  bool Has(std::string_view name) const { return !name.empty() && std::find(names.begin(), names.end(), name) != names.end(); }
 };
 constexpr Known kKnown[] = {
     {Class::kBert,
      false,
      {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer",
       "SqueezeBertTokenizer", "ConvBertTokenizer", "LayoutLMTokenizer", "LxmertTokenizer"},
-     {"bert", "distilbert", "electra", "mobilebert", "squeezebert", "convbert", "ernie", "layoutlm",
-      "nomic_bert", "nezha", "megatron-bert", "visual_bert", "qdqbert"},
      {nullptr, nullptr, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
     {Class::kMpnet,
      false,
      {"MPNetTokenizer"},
-     {"mpnet"},
      {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}},
     {Class::kRoberta,
      true,
      {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer", "MvpTokenizer"},
-     {"roberta", "roberta-prelayernorm", "bart", "data2vec-text", "ibert", "lilt", "longformer", "mra"},
      {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {Class::kGpt2,
      true,
      {"GPT2Tokenizer"},
-     {"gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"},
      {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}},
     {Class::kQwen2,
      true,
      {"Qwen2Tokenizer"},
-     {"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl"},
      {nullptr, "<|endoftext|>", "<|endoftext|>", nullptr, "<|endoftext|>"}},
 };
 
@@ -246,7 +241,7 @@ FilesBeside FilesBeside::Of(const std::string& folder) {
 
 std::optional<Class> ClassNamed(std::string_view name) {
   for (const Known& known : kKnown) {
-    if (!name.empty() && std::find(known.names.begin(), known.names.end(), name) != known.names.end()) return known.kind;
+    if (known.Has(name)) return known.kind;
   }
   return std::nullopt;
 }
@@ -270,14 +265,10 @@ Class Settings::ClassOf(const std::string& name, std::string_view preset) const 
   if (bpe && type_name == "qwen2") return Class::kQwen2;
   std::optional<Json> named = config_.root().Find("tokenizer_class");
   if (!named) named = model_.root().Find("tokenizer_class");
-  std::string wanted = named ? named->String() : type_name;
+  std::string wanted = named ? named->String() : std::string(folder::ClassOfModelType(type_name));
   if (named && wanted.ends_with("Fast")) wanted.resize(wanted.size() - 4);
   for (const Known& known : kKnown) {
-    const auto has = [&](const auto& list) {
-      return std::find(list.begin(), list.end(), wanted) != list.end();
-    };
-    if (known.bpe == bpe && !wanted.empty() && (named ? has(known.names) : has(known.types)))
-      return known.kind;
+    if (known.bpe == bpe && known.Has(wanted)) return known.kind;
   }
   const char* const others =
       bpe ? "\" does not read vocab.json and merges.txt as RobertaTokenizer, GPT2Tokenizer or "
