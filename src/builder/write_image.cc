@@ -22,6 +22,7 @@
 #include "builder/models/wordpiece/word_tables.h"
 #include "builder/normalize/charsmap_check.h"
 #include "builder/normalize/growth.h"
+#include "builder/normalize/token_normalizer.h"
 #include "builder/trie/double_array_build.h"
 #include "builder/unicode/unicode_tables.h"
 #include "rankfeed/model.h"
@@ -63,6 +64,7 @@ class Strings {
     return it->second;
   }
   uint32_t size() const { return static_cast<uint32_t>(pool_.size()); }
+  const std::vector<char>& all() const { return pool_; }
   std::vector<char> Take() { return std::move(pool_); }
 
  private:
@@ -90,8 +92,7 @@ uint64_t Weight(const PieceSpec& piece) {
 
 class Writer {
  public:
-  Writer(ModelSpec spec, const std::vector<std::string>& normalized)
-      : spec_(std::move(spec)), normalized_(normalized) {}
+  Writer(ModelSpec spec, const std::string& source) : spec_(std::move(spec)), source_(source) {}
 
   ImageBytes Run(const ConfigHash& config_hash) {
     config_.parity = spec_.parity;
@@ -106,12 +107,12 @@ class Writer {
     Steps(SectionId::kNormalizer, spec_.normalizer);
     Steps(SectionId::kPreTokenizer, spec_.pre_tokenizer);
     Steps(SectionId::kDecoder, spec_.decoder);
-    AddedTokens();
-    Template(SectionId::kTemplateSingle, spec_.template_single, &config_.template_specials_single);
-    Template(SectionId::kTemplatePair, spec_.template_pair, &config_.template_specials_pair);
     if (!sentencepiece()) {
       for (SectionData& section : BuildUnicodeTables(spec_)) sections_.Add(std::move(section));
     }
+    AddedTokens();
+    Template(SectionId::kTemplateSingle, spec_.template_single, &config_.template_specials_single);
+    Template(SectionId::kTemplatePair, spec_.template_pair, &config_.template_specials_pair);
     Config();
     sections_.Add(SectionId::kStrings, strings_.Take());
     Release();
@@ -469,7 +470,19 @@ class Writer {
     sections_.Add(id, std::move(out));
   }
 
+  // Tokens that are looked for in normalized text are normalized themselves, by a model of what there is so far.
+  void NormalizeTokens() {
+    const auto& tokens = spec_.added_tokens;
+    const bool any = std::any_of(tokens.begin(), tokens.end(), [](const AddedTokenSpec& token) { return (token.flags & image::kNormalized) != 0; });
+    if (!any || spec_.normalizer.empty()) return;
+    Sections so_far = sections_;
+    so_far.Add(SectionId::kConfig, std::vector<image::Config>{config_});
+    so_far.Add(SectionId::kStrings, strings_.all());
+    normalized_ = NormalizeAddedTokens(so_far.Bind(), tokens, source_);
+  }
+
   void AddedTokens() {
+    NormalizeTokens();
     std::vector<image::AddedToken> tokens;
     std::vector<ByteKey> raw;
     // The last of two tokens that normalize to one text counts, special tokens before others;
@@ -549,7 +562,8 @@ class Writer {
   }
 
   ModelSpec spec_;
-  const std::vector<std::string>& normalized_;
+  const std::string& source_;
+  std::vector<std::string> normalized_;  // of each added token, or empty: as it is written
   image::Config config_{};
   Sections sections_;
   Strings strings_;
@@ -581,9 +595,8 @@ ConfigHash HashConfig(std::string_view source, uint32_t parity, std::string_view
   return hash;
 }
 
-ImageBytes WriteImage(ModelSpec spec, const ConfigHash& config_hash,
-                      const std::vector<std::string>& normalized) {
-  return Writer(std::move(spec), normalized).Run(config_hash);
+ImageBytes WriteImage(ModelSpec spec, const ConfigHash& config_hash, const std::string& source) {
+  return Writer(std::move(spec), source).Run(config_hash);
 }
 
 }  // namespace rankfeed::builder

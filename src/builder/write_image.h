@@ -15,12 +15,8 @@ namespace rankfeed::builder {
 
 ConfigHash HashConfig(std::string_view source, uint32_t parity, std::string_view preset);
 
-// The image of spec, byte for byte the same for equal arguments. normalized holds, for each added
-// token with the normalized flag, its content run through the normalizer (empty vector: contents
-// as written). Takes the spec over, because it is freed
-// before the tables of the fast road are made. Cost: about 1 s for 250,000 pieces. Throws
-// BuildError.
-ImageBytes WriteImage(ModelSpec spec, const ConfigHash& config_hash,
-                      const std::vector<std::string>& normalized);
+// The image of spec, byte for byte the same for equal arguments. Takes the spec over, because it is freed before the tables
+// of the fast road are made. source: the file, for messages. Cost: about 1 s for 250,000 pieces. Throws BuildError.
+ImageBytes WriteImage(ModelSpec spec, const ConfigHash& config_hash, const std::string& source);
 
 }  // namespace rankfeed::builder
