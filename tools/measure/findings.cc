@@ -11,13 +11,6 @@ namespace rankfeed::measure {
 namespace {
 
 
-template <class Get>
-double Mean(const Run& run, Get get) {
-  double sum = 0;
-  for (const RequestRecord& r : run.replay.requests) sum += static_cast<double>(get(r));
-  return run.replay.requests.empty() ? 0 : sum / static_cast<double>(run.replay.requests.size());
-}
-
 std::string Us(double seconds) {
   return seconds >= 1e-3 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.1f} µs", seconds * 1e6);
 }
@@ -231,7 +224,7 @@ Finding Fanout(const Run& run) {
   for (const RequestRecord& r : run.replay.requests) candidates.push_back(r.candidates);
   const double p50 = Percentile(candidates, 0.5);
   const double documents = run.MeanStageSeconds(kDocuments, true), host = HostWorkSeconds(run);
-  const double tokenized = Mean(run, [](auto& r) { return r.tokenized - 1; });
+  const double tokenized = Mean(run.replay.requests, [](auto& r) { return r.tokenized - 1; });
   f.evidence.push_back(AtLeast("candidates per query, median", p50, "", threshold::kFanoutCandidates));
   f.evidence.push_back(AtLeast("documents' share of the host's work", Share(documents, host), "",
                                threshold::kFanoutShare));
@@ -270,7 +263,7 @@ Finding PromptAssembly(const Run& run) {
 Finding BatchConstruction(const Run& run) {
   Finding f{.name = "batch_construction_hotpath"};
   const double batch = run.MeanStageSeconds(kBatch, true), host = HostWorkSeconds(run);
-  const double tokens = Mean(run, [](auto& r) { return r.row_tokens; });
+  const double tokens = Mean(run.replay.requests, &RequestRecord::row_tokens);
   f.evidence.push_back(AtLeast("batch construction's share of the host's work", Share(batch, host), "",
                                threshold::kBatchShare));
   f.evidence.push_back(AtLeast("CPU time per token of the batch", Share(batch, tokens) * 1e9, "ns",
@@ -288,8 +281,8 @@ Finding BatchConstruction(const Run& run) {
 
 Finding HandoffStall(const Run& run) {
   Finding f{.name = "host_device_handoff_stall"};
-  const double idle = Mean(run, [](auto& r) { return r.device_wait_ns; }) / 1e9;
-  const double slot = Mean(run, [](auto& r) { return r.slot_idle_ns; }) / 1e9;
+  const double idle = Mean(run.replay.requests, &RequestRecord::device_wait_ns) / 1e9;
+  const double slot = Mean(run.replay.requests, &RequestRecord::slot_idle_ns) / 1e9;
   const double submit = run.MeanStageSeconds(kSubmit, false);
   // The time from a query's first byte tokenized to its copy landed, and a margin.
   const double path = run.MeanHostSeconds(false) + idle +
@@ -316,7 +309,7 @@ Finding HandoffStall(const Run& run) {
 Finding NotPrimary(const Run& run) {
   Finding f{.name = "tokenizer_not_primary_bottleneck"};
   const double tokenize = TokenizeSeconds(run, true);
-  double path = HostWorkSeconds(run) + Mean(run, [](auto& r) { return r.device_wait_ns; }) / 1e9;
+  double path = HostWorkSeconds(run) + Mean(run.replay.requests, &RequestRecord::device_wait_ns) / 1e9;
   if (run.replay.options.gpu_forward_ms > 0) path += run.replay.options.gpu_forward_ms / 1e3;
   f.evidence.push_back(LessThan("tokenization's share of a query's path", Share(tokenize, path), "",
                                 threshold::kNotPrimaryShare));

@@ -22,10 +22,6 @@ std::string FirstLine(const std::string& file) {
   return line;
 }
 
-nlohmann::ordered_json OrNull(const std::string& text) {
-  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
-}
-
 std::string CpuField(const char* name) {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -36,6 +32,10 @@ std::string CpuField(const char* name) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json OrNull(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
 
 nlohmann::ordered_json MachineJson() {
   nlohmann::ordered_json machine;

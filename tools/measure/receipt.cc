@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 
 #include "platform/files/file_calls.h"
@@ -24,12 +25,14 @@ double Round(double value) {
   return std::round(value * unit) / unit;
 }
 
+Json OrReason(double value, bool valid, const std::string& reason) { return valid ? Value(value) : NoValue(reason); }
+
 template <class Get>
 Json Percentiles(const std::vector<RequestRecord>& requests, Get get) {
   std::vector<double> us;
   double sum = 0;
   for (const RequestRecord& r : requests) {
-    us.push_back(static_cast<double>(get(r)) / 1e3);
+    us.push_back(static_cast<double>(std::invoke(get, r)) / 1e3);
     sum += us.back();
   }
   Json out;
@@ -38,13 +41,6 @@ Json Percentiles(const std::vector<RequestRecord>& requests, Get get) {
   out["p95"] = Round(Percentile(us, 0.95));
   out["p99"] = Round(Percentile(us, 0.99));
   return out;
-}
-
-template <class Get>
-double Mean(const std::vector<RequestRecord>& requests, Get get) {
-  double sum = 0;
-  for (const RequestRecord& r : requests) sum += static_cast<double>(get(r));
-  return requests.empty() ? 0 : sum / static_cast<double>(requests.size());
 }
 
 Json CountersJson(const std::vector<rankfeed_counters_snapshot>& threads, double tokens,
@@ -96,7 +92,7 @@ Json PartJson(const ParityPart& part) {
 Json ParityJson(const Run& run) {
   const Parity& parity = run.parity;
   Json out;
-  out["mode"] = run.engine.parity.empty() ? Json() : Json(run.engine.parity);
+  out["mode"] = OrNull(run.engine.parity);
   if (!parity.valid) {
     out["compared"] = nullptr;
     out["reason"] = parity.reason;
@@ -154,8 +150,8 @@ Json ReplayJson(const ReplayResult& r) {
   out["gpu_forward_ms"] = r.options.gpu_forward_ms >= 0 ? Json(r.options.gpu_forward_ms) : Json();
   out["device_utilisation"] =
       r.options.gpu_forward_ms > 0 ? Json(Round(r.forward_s / r.wall_s)) : Json();
-  out["latency_us"] = Percentiles(r.requests, [](auto& q) { return q.latency_ns(); });
-  out["queue_us"] = Percentiles(r.requests, [](auto& q) { return q.queue_ns(); });
+  out["latency_us"] = Percentiles(r.requests, &RequestRecord::latency_ns);
+  out["queue_us"] = Percentiles(r.requests, &RequestRecord::queue_ns);
   return out;
 }
 
@@ -170,7 +166,7 @@ double Run::MeanStageSeconds(Stage stage, bool cpu) const {
 }
 
 double Run::MeanHostSeconds(bool cpu) const {
-  return Mean(replay.requests, [&](auto& r) { return cpu ? r.host_cpu_ns : r.host_wall_ns; }) / 1e9;
+  return Mean(replay.requests, cpu ? &RequestRecord::host_cpu_ns : &RequestRecord::host_wall_ns) / 1e9;
 }
 
 Run Measure(const Workload& workload, const PlacedImage& image, const EngineFactory& engines,
@@ -226,141 +222,145 @@ Run Measure(const Workload& workload, const PlacedImage& image, const EngineFact
   return run;
 }
 
-Json ReceiptJson(const Run& run) {
-  const std::vector<RequestRecord>& requests = run.replay.requests;
-  Json out;
-  out["schema"] = "rankfeed-receipt";
-  out["schema_version"] = kSchemaVersion;
-  out["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  out["tokenizer"] = {
-      {"family", run.engine.family},
-      {"implementation", run.engine.implementation},
-      {"version", run.engine.version},
-      {"config_hash", run.engine.config_hash.empty() ? Json() : Json(run.engine.config_hash)},
-      {"normalization_path",
-       run.engine.normalization.empty() ? Json() : Json(run.engine.normalization)},
-      {"image_bytes", run.engine.in_process ? Json(run.image_bytes) : Json()},
-      {"fast_road", run.encode.roads ? Json(run.engine.off_fast_road.empty()) : Json()},
-      {"off_fast_road", run.engine.off_fast_road.empty() ? Json() : Json(run.engine.off_fast_road)},
-      {"isa", run.engine.isa.empty() ? Json() : Json(run.engine.isa)}};
+namespace {
+
+Json TokenizerJson(const Run& run) {
+  const EngineInfo& engine = run.engine;
+  return {{"family", engine.family},
+          {"implementation", engine.implementation},
+          {"version", engine.version},
+          {"config_hash", OrNull(engine.config_hash)},
+          {"normalization_path", OrNull(engine.normalization)},
+          {"image_bytes", engine.in_process ? Json(run.image_bytes) : Json()},
+          {"fast_road", run.encode.roads ? Json(engine.off_fast_road.empty()) : Json()},
+          {"off_fast_road", OrNull(engine.off_fast_road)},
+          {"isa", OrNull(engine.isa)}};
+}
+
+Json WorkloadJson(const Run& run) {
   std::vector<double> candidates;
-  for (const RequestRecord& r : requests) candidates.push_back(r.candidates);
-  out["workload"] = {{"name", run.workload_name},
-                     {"hash", run.workload_hash},
-                     {"requests", run.workload_requests},
-                     {"candidates", run.all_candidates},
-                     {"candidates_per_query_p50", Percentile(candidates, 0.5)},
-                     {"candidates_per_query_max", candidates.empty() ? 0 : candidates.back()},
-                     {"distinct_texts", run.distinct_texts},
-                     {"repeated_candidates", run.repeated_candidates}};
+  for (const RequestRecord& r : run.replay.requests) candidates.push_back(r.candidates);
+  return {{"name", run.workload_name},
+          {"hash", run.workload_hash},
+          {"requests", run.workload_requests},
+          {"candidates", run.all_candidates},
+          {"candidates_per_query_p50", Percentile(candidates, 0.5)},
+          {"candidates_per_query_max", candidates.empty() ? 0 : candidates.back()},
+          {"distinct_texts", run.distinct_texts},
+          {"repeated_candidates", run.repeated_candidates}};
+}
 
-  const EncodeCost& e = run.encode;
-  const double encode_tokens = static_cast<double>(e.tokens * e.rounds);
-  const double encode_bytes = static_cast<double>(e.text_bytes * e.rounds);
-  out["encode"] = {
-      {"texts", e.texts},
-      {"rounds", e.rounds},
-      {"text_bytes", e.text_bytes},
-      {"tokens", e.tokens},
-      {"roads", RoadsJson(e.roads)},
-      {"latency_us",
-       {{"first_p50", Round(e.first_p50_us)},
-        {"p50", Round(e.p50_us)},
-        {"p95", Round(e.p95_us)},
-        {"p99", Round(e.p99_us)},
-        {"max", Round(e.max_us)}}},
-      {"megabytes_per_second", Round(e.bytes_per_second() / 1e6)},
-      {"cpu_ns_per_token", Round(e.tokens == 0 ? 0 : e.cpu_seconds * 1e9 / encode_tokens)},
-      {"cpu_ns_per_byte", Round(e.text_bytes == 0 ? 0 : e.cpu_seconds * 1e9 / encode_bytes)},
-      {"allocations_per_encode",
-       e.allocations >= 0 ? Value(e.allocations) : NoValue(e.allocation_reason)},
-      {"allocated_bytes_per_encode",
-       e.allocated_bytes >= 0
-           ? Value(e.allocated_bytes)
-           : NoValue(e.allocation_reason.empty() ? "the adapter does not report bytes"
-                                                 : e.allocation_reason)},
-      {"energy_joules", e.joules >= 0 ? Value(e.joules) : NoValue(e.energy_reason)}};
-  if (run.chase.valid) {
-    out["encode"]["cold_caches"] = {
-        {"texts", run.chase.texts},
-        {"warm_ns_per_token", Round(run.chase.warm_ns_per_token)},
-        {"cold_ns_per_token", Round(run.chase.cold_ns_per_token)},
-        {"memory_access_ns", Round(run.chase.access_ns)},
-        {"dependent_accesses_per_token", Round(run.chase.dependent_accesses_per_token())}};
-  } else {
-    out["encode"]["cold_caches"] = NoValue(run.chase.reason);
+Json EncodeJson(const EncodeCost& e, const PointerChase& chase) {
+  const double ns = e.rounds == 0 ? 0 : e.cpu_seconds * 1e9 / static_cast<double>(e.rounds);
+  const auto per = [&](uint64_t count) { return Round(count == 0 ? 0 : ns / static_cast<double>(count)); };
+  Json cold = NoValue(chase.reason);
+  if (chase.valid) {
+    cold = {{"texts", chase.texts},
+            {"warm_ns_per_token", Round(chase.warm_ns_per_token)},
+            {"cold_ns_per_token", Round(chase.cold_ns_per_token)},
+            {"memory_access_ns", Round(chase.access_ns)},
+            {"dependent_accesses_per_token", Round(chase.dependent_accesses_per_token())}};
   }
-  const double replay_tokens = Mean(requests, [](auto& r) {
-    return r.query_tokens + r.document_tokens;
-  }) * static_cast<double>(requests.size());
-  const double replay_bytes =
-      Mean(requests, [](auto& r) { return r.text_bytes; }) * static_cast<double>(requests.size());
-  out["counters"] = {{"encode", CountersJson({e.counters}, encode_tokens, encode_bytes)},
-                     {"replay", CountersJson(run.replay.counters, replay_tokens, replay_bytes)}};
-  out["simulated"] = run.simulated.is_null()
-                         ? NoValue("no report of bench/callgrind.py was given (--simulated)")
-                         : run.simulated;
-  out["pages"] = PagesJson(run.pages);
-  out["parity"] = ParityJson(run);
+  return {{"texts", e.texts},
+          {"rounds", e.rounds},
+          {"text_bytes", e.text_bytes},
+          {"tokens", e.tokens},
+          {"roads", RoadsJson(e.roads)},
+          {"latency_us",
+           {{"first_p50", Round(e.first_p50_us)},
+            {"p50", Round(e.p50_us)},
+            {"p95", Round(e.p95_us)},
+            {"p99", Round(e.p99_us)},
+            {"max", Round(e.max_us)}}},
+          {"megabytes_per_second", Round(e.bytes_per_second() / 1e6)},
+          {"cpu_ns_per_token", per(e.tokens)},
+          {"cpu_ns_per_byte", per(e.text_bytes)},
+          {"allocations_per_encode", OrReason(e.allocations, e.allocations >= 0, e.allocation_reason)},
+          {"allocated_bytes_per_encode",
+           OrReason(e.allocated_bytes, e.allocated_bytes >= 0,
+                    e.allocation_reason.empty() ? "the adapter does not report bytes" : e.allocation_reason)},
+          {"energy_joules", OrReason(e.joules, e.joules >= 0, e.energy_reason)},
+          {"cold_caches", std::move(cold)}};
+}
 
-  Json query;
-  query["candidates"] = Round(Mean(requests, [](auto& r) { return r.candidates; }));
-  query["query_tokens"] = Round(Mean(requests, [](auto& r) { return r.query_tokens; }));
-  query["document_tokens"] = Round(Mean(requests, [](auto& r) { return r.document_tokens; }));
-  query["row_tokens"] = Round(Mean(requests, [](auto& r) { return r.row_tokens; }));
-  query["text_bytes"] = Round(Mean(requests, [](auto& r) { return r.text_bytes; }));
+Json QueryJson(const Run& run) {
+  const std::vector<RequestRecord>& requests = run.replay.requests;
+  const EncodeCost& e = run.encode;
   Json stages;
   double sum_wall = 0, sum_cpu = 0;
   for (int s = 0; s < kHostStages; ++s) {
     const auto stage = static_cast<Stage>(s);
-    Json entry;
-    entry["wall_us"] = Percentiles(requests, [&](auto& r) { return r.wall_ns[stage]; });
-    entry["cpu_us"] = Round(run.MeanStageSeconds(stage, true) * 1e6);
+    const double cpu = run.MeanStageSeconds(stage, true) * 1e6;
+    stages[StageName(s)] = {{"wall_us", Percentiles(requests, [&](auto& r) { return r.wall_ns[stage]; })}, {"cpu_us", Round(cpu)}};
     sum_wall += run.MeanStageSeconds(stage, false) * 1e6;
-    sum_cpu += run.MeanStageSeconds(stage, true) * 1e6;
-    stages[StageName(s)] = std::move(entry);
+    sum_cpu += cpu;
   }
+  const double cpu_seconds = run.MeanHostSeconds(true), price = cpu_seconds / 3600 * run.options.price_per_core_hour;
+  Json cost = NoValue("no price was given (--price-per-core-hour)");
+  if (run.options.price_per_core_hour > 0) {
+    cost = {{"value", price},
+            {"per_million_queries", Round(price * 1e6)},
+            {"price_per_core_hour", run.options.price_per_core_hour},
+            {"currency", run.options.currency}};
+  }
+  Json query;
+  const auto mean = [&](const char* name, auto member) { query[name] = Round(Mean(requests, member)); };
+  mean("candidates", &RequestRecord::candidates);
+  mean("query_tokens", &RequestRecord::query_tokens);
+  mean("document_tokens", &RequestRecord::document_tokens);
+  mean("row_tokens", &RequestRecord::row_tokens);
+  mean("text_bytes", &RequestRecord::text_bytes);
   query["stages"] = std::move(stages);
   query["sum_of_stages"] = {{"wall_us", Round(sum_wall)}, {"cpu_us", Round(sum_cpu)}};
-  query["host"] = {{"wall_us", Percentiles(requests, [](auto& r) { return r.host_wall_ns; })},
-                   {"cpu_us", Round(run.MeanHostSeconds(true) * 1e6)}};
-  const double cpu_seconds = run.MeanHostSeconds(true);
-  query["allocations"] =
-      run.engine.in_process && counters::AllocationAccountingInstalled()
-          ? Value(Mean(requests, [](auto& r) { return r.allocations; }))
-          : NoValue(run.engine.in_process ? counters::AllocationAccountingReason()
-                                          : "the engine runs in another process");
-  query["energy_joules"] =
-      e.joules >= 0 && e.cpu_seconds > 0
-          ? Value(e.joules / e.cpu_seconds * cpu_seconds)
-          : NoValue(e.energy_reason.empty() ? "not measured" : e.energy_reason);
-  if (run.options.price_per_core_hour > 0) {
-    query["cost"] = Value(cpu_seconds / 3600 * run.options.price_per_core_hour);
-    query["cost"]["value"] = cpu_seconds / 3600 * run.options.price_per_core_hour;
-    query["cost"]["per_million_queries"] =
-        Round(cpu_seconds / 3600 * run.options.price_per_core_hour * 1e6);
-    query["cost"]["price_per_core_hour"] = run.options.price_per_core_hour;
-    query["cost"]["currency"] = run.options.currency;
-  } else {
-    query["cost"] = NoValue("no price was given (--price-per-core-hour)");
-  }
-  out["per_query"] = std::move(query);
+  query["host"] = {{"wall_us", Percentiles(requests, &RequestRecord::host_wall_ns)}, {"cpu_us", Round(cpu_seconds * 1e6)}};
+  query["allocations"] = OrReason(Mean(requests, &RequestRecord::allocations),
+                                  run.engine.in_process && counters::AllocationAccountingInstalled(),
+                                  run.engine.in_process ? counters::AllocationAccountingReason() : "the engine runs in another process");
+  query["energy_joules"] = OrReason(e.joules / e.cpu_seconds * cpu_seconds, e.joules >= 0 && e.cpu_seconds > 0,
+                                    e.energy_reason.empty() ? "not measured" : e.energy_reason);
+  query["cost"] = std::move(cost);
+  return query;
+}
 
+Json HandoffJson(const ReplayResult& replay) {
+  const auto us = [&](auto member) { return Percentiles(replay.requests, member); };
+  return {{"backend", replay.handoff_info.backend},
+          {"page_locked", replay.handoff_info.page_locked != 0},
+          {"slots", replay.handoff_info.slots},
+          {"submit_us", us([](auto& r) { return r.wall_ns[kSubmit]; })},
+          {"copy_us", us(&RequestRecord::copy_ns)},
+          {"device_idle_for_copy_us", us(&RequestRecord::device_wait_ns)},
+          {"slot_wait_us", us([](auto& r) { return r.wall_ns[kSlot]; })},
+          {"slot_wait_device_idle_us", us(&RequestRecord::slot_idle_ns)},
+          {"copies", replay.handoff.copies},
+          {"bytes", replay.handoff.bytes},
+          {"waits", replay.handoff.waits}};
+}
+
+}  // namespace
+
+Json ReceiptJson(const Run& run) {
+  const std::vector<RequestRecord>& requests = run.replay.requests;
+  const EncodeCost& e = run.encode;
+  const auto rounds = static_cast<double>(e.rounds), count = static_cast<double>(requests.size());
+  const double tokens = Mean(requests, &RequestRecord::query_tokens) + Mean(requests, &RequestRecord::document_tokens);
+  Json out;
+  out["schema"] = "rankfeed-receipt";
+  out["schema_version"] = kSchemaVersion;
+  out["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  out["tokenizer"] = TokenizerJson(run);
+  out["workload"] = WorkloadJson(run);
+  out["encode"] = EncodeJson(e, run.chase);
+  out["counters"] = {
+      {"encode", CountersJson({e.counters}, static_cast<double>(e.tokens) * rounds, static_cast<double>(e.text_bytes) * rounds)},
+      {"replay", CountersJson(run.replay.counters, tokens * count, Mean(requests, &RequestRecord::text_bytes) * count)}};
+  out["simulated"] = run.simulated.is_null() ? NoValue("no report of bench/callgrind.py was given (--simulated)") : run.simulated;
+  out["pages"] = PagesJson(run.pages);
+  out["parity"] = ParityJson(run);
+  out["per_query"] = QueryJson(run);
   out["batch"] = {{"construction_us", Percentiles(requests, [](auto& r) { return r.wall_ns[kBatch]; })},
-                  {"bytes", Round(Mean(requests, [](auto& r) { return r.batch_bytes; }))}};
-  const auto& stats = run.replay.handoff;
-  out["handoff"] = {
-      {"backend", run.replay.handoff_info.backend},
-      {"page_locked", run.replay.handoff_info.page_locked != 0},
-      {"slots", run.replay.handoff_info.slots},
-      {"submit_us", Percentiles(requests, [](auto& r) { return r.wall_ns[kSubmit]; })},
-      {"copy_us", Percentiles(requests, [](auto& r) { return r.copy_ns; })},
-      {"device_idle_for_copy_us", Percentiles(requests, [](auto& r) { return r.device_wait_ns; })},
-      {"slot_wait_us", Percentiles(requests, [](auto& r) { return r.wall_ns[kSlot]; })},
-      {"slot_wait_device_idle_us", Percentiles(requests, [](auto& r) { return r.slot_idle_ns; })},
-      {"copies", stats.copies},
-      {"bytes", stats.bytes},
-      {"waits", stats.waits}};
+                  {"bytes", Round(Mean(requests, &RequestRecord::batch_bytes))}};
+  out["handoff"] = HandoffJson(run.replay);
   out["replay"] = ReplayJson(run.replay);
   auto points = Json::array();
   for (const ReplayResult& point : run.sweep) points.push_back(ReplayJson(point));

@@ -76,6 +76,14 @@ struct ReplayResult {
 ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
                     const EngineFactory& engines, const ReplayOptions& options);
 
+// Returns the mean over requests of what get, a member or a function, has of each; 0 of none.
+template <class Get>
+double Mean(const std::vector<RequestRecord>& requests, Get get) {
+  double sum = 0;
+  for (const RequestRecord& r : requests) sum += static_cast<double>(std::invoke(get, r));
+  return requests.empty() ? 0 : sum / static_cast<double>(requests.size());
+}
+
 // Nearest rank; p in [0, 1]. Sorts. 0 for none.
 double Percentile(std::vector<double>& values, double p);
 
