@@ -6,10 +6,8 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,39 +15,14 @@
 #include "image/format.h"
 #include "image/model.h"
 #include "rankfeed/builder.h"
+#include "support/compiled.h"
 
 namespace rankfeed::builder_test {
 
-// What a compile answered; owns the image and a model opened over it.
-class Compiled {
- public:
-  explicit Compiled(std::string_view source, const char* preset = nullptr,
-                    int32_t parity = RANKFEED_PARITY_AUTO) {
-    rankfeed_compile_options options{};
-    options.struct_size = sizeof options;
-    options.parity = parity;
-    options.preset = preset;
-    error.struct_size = sizeof error;
-    status = rankfeed_compile(source.data(), source.size(), "file", &options, &image, &error);
-    if (status != RANKFEED_OK) return;
-    const rankfeed_mem_req need = rankfeed_model_mem_req();
-    storage_ = std::aligned_alloc(
-        need.alignment, (need.size + need.alignment - 1) / need.alignment * need.alignment);
-    rankfeed_error_detail detail{};
-    detail.struct_size = sizeof detail;
-    const rankfeed_status opened =
-        rankfeed_model_open(image.data, image.size, 0, storage_, need.size, &model, &detail);
-    EXPECT_EQ(opened, RANKFEED_OK) << "section " << detail.section << " item " << detail.item;
-  }
-  Compiled(const Compiled&) = delete;
-  Compiled& operator=(const Compiled&) = delete;
-  ~Compiled() {
-    std::free(storage_);
-    rankfeed_image_free(&image);
-  }
+struct Compiled : test::Compiled {
+  explicit Compiled(std::string_view source, const char* preset = nullptr, int32_t parity = RANKFEED_PARITY_AUTO)
+      : test::Compiled(source, parity, preset) {}
 
-  std::string message() const { return status == RANKFEED_OK ? "" : error.message; }
-  std::string_view bytes() const { return {static_cast<const char*>(image.data), image.size}; }
   const Model& view() const { return *model; }
   std::string piece(uint32_t id) const { return std::string(model->piece(id)); }
   rankfeed_model_info info() const {
@@ -58,14 +31,6 @@ class Compiled {
     EXPECT_EQ(rankfeed_model_get_info(model, &out), RANKFEED_OK);
     return out;
   }
-
-  rankfeed_status status = RANKFEED_OK;
-  rankfeed_builder_error error{};
-  rankfeed_image image{};
-  rankfeed_model* model = nullptr;
-
- private:
-  void* storage_ = nullptr;
 };
 
 // status, and a message that contains text.

@@ -5,17 +5,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
 #include "reference/sp_model_proto.h"
+#include "support/compiled.h"
 
 namespace rankfeed::contract {
 
@@ -55,43 +53,9 @@ inline std::string HuggingFaceSource() {
   ["\u2581a",-3.1],["\u2581ab",-3.5],["ba",-3.75],["\u00e9",-4.0]]}})json";
 }
 
-struct FreeBlock {
-  void operator()(void* p) const { std::free(p); }
-};
-using Block = std::unique_ptr<unsigned char, FreeBlock>;
-inline Block Allocate(size_t size, size_t alignment = 64) {
-  const size_t rounded = (size + alignment - 1) / alignment * alignment;
-  return Block(static_cast<unsigned char*>(std::aligned_alloc(alignment, rounded)));
-}
-
-// A compiled and opened model.
-class OpenModel {
- public:
-  explicit OpenModel(const std::string& source) {
-    rankfeed_builder_error error{};
-    error.struct_size = sizeof(error);
-    if (rankfeed_compile(source.data(), source.size(), "contract", nullptr, &image_, &error) !=
-        RANKFEED_OK) {
-      throw std::runtime_error(error.message);
-    }
-    const rankfeed_mem_req need = rankfeed_model_mem_req();
-    storage_ = Allocate(need.size, need.alignment);
-    const rankfeed_status status = rankfeed_model_open(image_.data, image_.size, 0, storage_.get(),
-                                                       need.size, &model_, nullptr);
-    if (status != RANKFEED_OK) throw std::runtime_error(rankfeed_status_name(status));
-  }
-  ~OpenModel() { rankfeed_image_free(&image_); }
-  OpenModel(const OpenModel&) = delete;
-  OpenModel& operator=(const OpenModel&) = delete;
-
-  const rankfeed_model* get() const { return model_; }
-  const rankfeed_image& image() const { return image_; }
-
- private:
-  rankfeed_image image_{};
-  Block storage_;
-  rankfeed_model* model_ = nullptr;
-};
+using Block = test::Memory;
+using OpenModel = test::Compiled;
+inline Block Allocate(size_t size, size_t alignment = 64) { return test::Allocate({size, alignment}); }
 
 inline rankfeed_limits Limits(uint32_t max_text_bytes, bool with_offsets,
                               uint32_t cache_bytes = 0) {
@@ -119,7 +83,7 @@ class OwnedEncoder {
     }
   }
   rankfeed_encoder* get() const { return encoder_; }
-  unsigned char* scratch() const { return scratch_.get(); }
+  unsigned char* scratch() const { return static_cast<unsigned char*>(scratch_.get()); }
 
  private:
   Block scratch_;
@@ -212,7 +176,7 @@ class ContractTest : public ::testing::TestWithParam<const char*> {
     return std::string(GetParam()) == "sentencepiece" ? sentencepiece : huggingface;
   }
   const rankfeed_model* model() const { return opened().get(); }
-  const rankfeed_image& image() const { return opened().image(); }
+  const rankfeed_image& image() const { return opened().image; }
 };
 #define RANKFEED_CONTRACT_SUITE(suite)                                                      \
   INSTANTIATE_TEST_SUITE_P(Modes, suite, ::testing::Values("sentencepiece", "huggingface"), \

@@ -19,12 +19,12 @@ class Guarded {
  public:
   explicit Guarded(size_t size, size_t misalignment = 0)
       : size_(size), block_(Allocate(size + 2 * kMargin + misalignment)) {
-    begin_ = block_.get() + kMargin + misalignment;
+    begin_ = static_cast<unsigned char*>(block_.get()) + kMargin + misalignment;
     std::memset(block_.get(), kCanary, size + 2 * kMargin + misalignment);
   }
   unsigned char* data() { return begin_; }
   bool OutsideIntact() const {
-    return AllCanary(block_.get(), begin_) && AllCanary(begin_ + size_, begin_ + size_ + kMargin);
+    return AllCanary(static_cast<unsigned char*>(block_.get()), begin_) && AllCanary(begin_ + size_, begin_ + size_ + kMargin);
   }
   bool Untouched() const { return OutsideIntact() && AllCanary(begin_, begin_ + size_); }
 

@@ -129,7 +129,7 @@ TEST_F(WrapperMemory, Files) {
   const std::string path = testing::TempDir() + "wrapper_memory_test.rfi";
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   ASSERT_NE(file, nullptr);
-  ASSERT_EQ(std::fwrite(model_.image().data, 1, model_.image().size, file), model_.image().size);
+  ASSERT_EQ(std::fwrite(model_.image.data, 1, model_.image.size, file), model_.image.size);
   ASSERT_EQ(std::fclose(file), 0);
   ExpectNoMemoryUntilItSucceeds("Model::Open", [&] { return Status(Model::Open(path.c_str())); });
   ExpectNoMemoryUntilItSucceeds("Vocabulary::Load", [&] { return Status(Vocabulary::Load(path)); });

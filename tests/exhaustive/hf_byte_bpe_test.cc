@@ -9,7 +9,7 @@
 #include "exhaustive/worlds.h"
 #include "support/byte_bpe.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::exhaustive {
 namespace {

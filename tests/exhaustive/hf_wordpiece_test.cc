@@ -9,7 +9,7 @@
 #include "exhaustive/worlds.h"
 #include "plain/hf_pipeline.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::exhaustive {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "plain/sp_unigram.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::exhaustive {
 

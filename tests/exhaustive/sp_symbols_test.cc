@@ -11,7 +11,7 @@
 #include "plain/sp_from_proto.h"
 #include "reference/sp_model_proto.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::exhaustive {
 namespace {

@@ -19,10 +19,10 @@ namespace {
 
 using namespace fast_test;  // NOLINT: the test's own vocabulary
 
-class WordEngine : public EachForm {};
-RANKFEED_EACH_FORM(WordEngine);
+class UnigramEngine : public EachForm {};
+RANKFEED_EACH_FORM(UnigramEngine);
 
-TEST_P(WordEngine, EqualsThePlainPathOnStressTexts) {
+TEST_P(UnigramEngine, EqualsThePlainPathOnStressTexts) {
   ASSERT_TRUE(fast::Available(*model()));
   Encoder plain = Make(model(), true, 0);
   Encoder none = Make(model(), false, 0);
@@ -39,7 +39,7 @@ TEST_P(WordEngine, EqualsThePlainPathOnStressTexts) {
   }
 }
 
-TEST_P(WordEngine, OffsetsEqualThoseOfThePlainPath) {
+TEST_P(UnigramEngine, OffsetsEqualThoseOfThePlainPath) {
   Encoder plain = Make(model(), true, 0);
   auto fast = Encoder::Create(model(), 1 << 16, /*offsets=*/true, 1 << 12);
   ASSERT_TRUE(fast);
@@ -63,7 +63,7 @@ TEST_P(WordEngine, OffsetsEqualThoseOfThePlainPath) {
 
 // What only the general path takes goes there with the words around it, and their places are those
 // that they have in the whole text.
-TEST_P(WordEngine, OffsetsOfAPartEqualThoseOfThePlainPath) {
+TEST_P(UnigramEngine, OffsetsOfAPartEqualThoseOfThePlainPath) {
   const std::vector<std::string> words = {"the", "quick", "Fox,", "\u00fcber", "\u0434\u0430", "(a)",
                                           "x-ray", "42", "\u4e2d\u6587", "don't", "\U0001f600"};
   const std::vector<std::string> odd = {"\xff", "\u2581", "e\u0301\u0323", "\xe4\xb8", "\u0600a",
@@ -97,7 +97,7 @@ TEST_P(WordEngine, OffsetsOfAPartEqualThoseOfThePlainPath) {
 }
 
 // Long enough that sums of float32 lose bits and margins have to decide.
-TEST_P(WordEngine, EqualsThePlainPathOnLongTexts) {
+TEST_P(UnigramEngine, EqualsThePlainPathOnLongTexts) {
   Encoder plain = Make(model(), true, 0);
   Encoder fast = Make(model(), false, 1 << 18);
   std::mt19937_64 random(11);
@@ -118,7 +118,7 @@ TEST_P(WordEngine, EqualsThePlainPathOnLongTexts) {
   }
 }
 
-TEST_P(WordEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
+TEST_P(UnigramEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
   if (!IsOneOf({"B", "SentencePiece", "SentencePiece 0.2.1"})) return;
   GuardedPage page;
   Encoder plain = Make(model(), true, 0);
@@ -136,7 +136,7 @@ TEST_P(WordEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
 }
 
 // Where only some are taken, each form has other ones than the form before it.
-TEST_P(WordEngine, EqualsThePlainPathOnEveryCodePoint) {
+TEST_P(UnigramEngine, EqualsThePlainPathOnEveryCodePoint) {
   const uint32_t dense = kSanitized ? 29 : SweepsAll() ? 1 : 3, step = kSanitized ? 1217 : SweepsAll() ? 1 : 211;
   Encoder plain = Make(model(), true, 0);
   Encoder fast = Make(model(), false, 4096);
@@ -151,7 +151,7 @@ TEST_P(WordEngine, EqualsThePlainPathOnEveryCodePoint) {
 
 // All texts of four characters out of those that may be read together with their neighbours: what
 // begins charsmap keys, what is one, marks of every length, separators, common bytes.
-TEST_P(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
+TEST_P(UnigramEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
   if (!IsOneOf({"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation", "SentencePiece",
                 "SentencePiece 0.2.1"})) {
     return;
@@ -174,7 +174,7 @@ TEST_P(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
 // Marks that a segment begins with are in one cluster with the separator or sign before it, but not
 // with a control character, and a charsmap takes whole clusters. Segments of the same marks come
 // behind each of them, and batches end in the middle of what marks become.
-TEST_P(WordEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
+TEST_P(UnigramEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
   const std::vector<std::string> units = {"\u0344", "\u0344", "\u200d", "\u0301", "\u0340",
                                           "\u0338", "\u0345", "\u00ad", "\ufdfa",
                                           "\"",     "`",      ",",      "<",      "5",
@@ -198,7 +198,7 @@ TEST_P(WordEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
 }
 
 // Which of those a control character is, where an element in front of the charsmap made a space of one.
-TEST(WordEngine, EqualsThePlainPathWhereMarksFollowControlCharacters) {
+TEST(UnigramEngine, EqualsThePlainPathWhereMarksFollowControlCharacters) {
   const json base = DefaultTokenizer();
   json file = base;
   file["normalizer"] = Sequence("normalizers", {Replace("\t", " "), base["normalizer"]});
@@ -222,7 +222,7 @@ TEST(WordEngine, EqualsThePlainPathWhereMarksFollowControlCharacters) {
 // Short stretches between added tokens, of what vanishes, becomes spaces or is white space of other
 // kinds, marks and signs: what a stretch begins and ends with decides about the U+2581 in front of it
 // and what a Strip drops. The same segments come at the begin and elsewhere.
-TEST_P(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
+TEST_P(UnigramEngine, EqualsThePlainPathAtEndsOfStretches) {
   const std::vector<std::string> units = {
       "</s>",   "</s>",   "</s>",   " ",      "  ",     "\r",     "\n",     "\t",     "\x0c",
       "\x01",   "\x7f",   "\u0085", "\u00a0", "\u1680", "\u2003", "\u2028", "\u200b", "\u3000",
@@ -259,7 +259,7 @@ TEST_P(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
 }
 
 // White space that a Strip takes away may be an added token.
-TEST(WordEngine, EqualsThePlainPathWhereStrippedWhiteSpaceIsAToken) {
+TEST(UnigramEngine, EqualsThePlainPathWhereStrippedWhiteSpaceIsAToken) {
   for (const char* name : {"DeBERTa", "DeBERTa, punctuation", "DeBERTa of transformers 5", "A"}) {
     SCOPED_TRACE(name);
     json file = Form(name).tokenizer();
@@ -279,7 +279,7 @@ TEST(WordEngine, EqualsThePlainPathWhereStrippedWhiteSpaceIsAToken) {
 
 // Characters that marks make others of, behind such that a word is cut at: where it was cut depends
 // on the character without its mark, of which there are fewer pieces. Also where a batch ends there.
-TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
+TEST(UnigramEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
   const std::vector<std::string> characters = {
       "\u4e8e", "\u306e", "\u044d", "\u0438", "\u0456", "\u043e", "\u304b",
       "\u306f", "\u0306", "\u0308", "\u3099", "\u309a", "a",      "\u200c"};
@@ -302,7 +302,7 @@ TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
   }
 }
 
-TEST(WordEngine, EqualsThePlainPathOnLongWords) {
+TEST(UnigramEngine, EqualsThePlainPathOnLongWords) {
   const Image& image = ImageOf(Form("B"));
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 4096);
@@ -320,7 +320,7 @@ TEST(WordEngine, EqualsThePlainPathOnLongWords) {
 
 // U+FDFA is four words, U+00A8 a space and a mark. Texts are longer than a batch, so that it ends
 // inside of them too.
-TEST_P(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
+TEST_P(UnigramEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
   const std::vector<std::string> units = {"\ufdfa", "\ufdfa", "\ufdfa", "\ufdfb", "\u00a8",
                                           "\ufe70", "a",      "\u0301", "\u0650", "\u4e2d",
                                           "<",      ",",      " ",      "\u3388", "\u2026",
@@ -339,7 +339,7 @@ TEST_P(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
 }
 
 // A batch that ends behind a character that becomes a space: what comes next is read with it.
-TEST_P(WordEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
+TEST_P(UnigramEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
   const char* const kBehind[] = {"\u00a0\u0301x", "\u3000\u0323", "\u00a8\u0301x", "\ufdfa\u0301",
                                  "\u00a0\u0600\ufdfa"};
   Encoder plain = Make(model(), true, 0);
@@ -354,7 +354,7 @@ TEST_P(WordEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
 
 // A batch that ends inside of the first character of a segment, which becomes several words: the
 // segment goes on at its begin, yet is no whole one that could be normalized once more.
-TEST_P(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
+TEST_P(UnigramEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
   const char* const kSegments[] = {"\ufdfa\ufe70a\u0301", "\ufdfa\u00a8\u0301x",
                                    "\ufdfa\ufdfaa\u0301\u0323", "\ufdfa\u0e33\u0301",
                                    "\ufdfa\ufdfb\u0650\u0301"};
@@ -369,7 +369,7 @@ TEST_P(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter)
 }
 
 // A run that fills a batch is one span in parts, also where segments before it became nothing.
-TEST_P(WordEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
+TEST_P(UnigramEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
   Encoder plain = Make(model(), true, 0);
   Encoder fast = Make(model(), false, 4096);
   for (const char* before : {"\u3000 ", "\u3000 \u200b\u3000 ", "x \u3000 "}) {
@@ -385,7 +385,7 @@ TEST_P(WordEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
 
 // A longer key of the charsmap may begin with a character that is a space alone, and a space that
 // is dropped in front of a text is told from it.
-TEST(WordEngine, EqualsThePlainPathWhereKeysBeginWithASpace) {
+TEST(UnigramEngine, EqualsThePlainPathWhereKeysBeginWithASpace) {
   for (const auto& [prefix, remove] :
        {std::pair{false, true}, {true, true}, {false, false}, {true, false}}) {
     SCOPED_TRACE(testing::Message() << "prefix " << prefix << ", remove " << remove);
@@ -415,7 +415,7 @@ TEST(WordEngine, EqualsThePlainPathWhereKeysBeginWithASpace) {
 
 // What vanishes in front of the charsmap leaves CR and LF around it together, wherever else in the
 // text it comes.
-TEST(WordEngine, EqualsThePlainPathWhereWhatVanishesComesAgainBetweenLineEnds) {
+TEST(UnigramEngine, EqualsThePlainPathWhereWhatVanishesComesAgainBetweenLineEnds) {
   const json base = DefaultTokenizer(), charsmap = base["normalizer"];
   for (const std::vector<json>& before :
        {std::vector<json>{Replace("x", "")}, {Type("NFKD"), Type("StripAccents")}, {Type("Nmt")}}) {
@@ -440,7 +440,7 @@ TEST(WordEngine, EqualsThePlainPathWhereWhatVanishesComesAgainBetweenLineEnds) {
   }
 }
 
-TEST(WordEngine, EqualsThePlainPathOnXquad) {
+TEST(UnigramEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
   const Image image(sp_test::ReadFile(vocabulary));
@@ -460,7 +460,7 @@ TEST(WordEngine, EqualsThePlainPathOnXquad) {
 }
 
 // Pipelines whose words depend on each other must not be offered the word path.
-TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
+TEST(UnigramEngine, IsNotAvailableWhereWordsAreNotIndependent) {
   json base = DefaultTokenizer();
   base["model"]["vocab"].get_ref<json::array_t&>().resize(1000);  // compiles faster
   const auto with = [&](const json& normalizer, const json& pre_tokenizer) {

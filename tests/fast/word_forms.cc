@@ -278,19 +278,6 @@ const FormFile& Form(std::string_view name) {
   return none;
 }
 
-Image::Image(const std::string& source, int32_t parity) {
-  rankfeed_builder_error error{};
-  error.struct_size = sizeof(error);
-  const rankfeed_compile_options options{sizeof(options), parity, nullptr};
-  EXPECT_EQ(rankfeed_compile(source.data(), source.size(), "test", &options, &image_, &error),
-            RANKFEED_OK)
-      << error.message;
-  storage_ = AlignedBytes(rankfeed_model_mem_req());
-  EXPECT_EQ(rankfeed_model_open(image_.data, image_.size, 0, storage_.data(), storage_.size(),
-                                &model_, nullptr),
-            RANKFEED_OK);
-}
-
 const Image& ImageOf(const FormFile& form) {
   static std::map<const FormFile*, Image> images;
   return images.try_emplace(&form, form).first->second;

@@ -21,6 +21,7 @@
 #include "reference/sp_model_proto.h"
 #include "reference/sp_texts.h"
 #include "support/base64.h"
+#include "support/compiled.h"
 
 namespace rankfeed::fast_test {
 
@@ -61,14 +62,11 @@ class Image {
  public:
   explicit Image(const json& file) : Image(file.dump()) {}
   explicit Image(const FormFile& form) : Image(form.File(), form.parity) {}
-  explicit Image(const std::string& source, int32_t parity = RANKFEED_PARITY_AUTO);
-  ~Image() { rankfeed_image_free(&image_); }
-  const rankfeed_model* model() const { return model_; }
+  explicit Image(const std::string& source, int32_t parity = RANKFEED_PARITY_AUTO) : compiled_(source, parity) {}
+  const rankfeed_model* model() const { return compiled_.get(); }
 
  private:
-  rankfeed_image image_{};
-  AlignedBytes storage_;
-  rankfeed_model* model_ = nullptr;
+  const test::Compiled compiled_;
 };
 
 // Of one of Forms(), compiled once for all tests of a program: that takes longer than most of them.

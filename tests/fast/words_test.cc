@@ -10,7 +10,7 @@
 #include "base/byte_alphabet.h"
 #include "base/utf8.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 #include "support/wordpiece_data.h"
 
 namespace rankfeed {

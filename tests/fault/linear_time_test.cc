@@ -17,7 +17,7 @@
 #include "reference/sp_model_proto.h"
 #include "reference/sp_texts.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed {
 namespace {

@@ -12,6 +12,7 @@
 #include "reference/hf_tiny.h"
 #include "reference/sp_model_proto.h"
 #include "support/base64.h"
+#include "support/compiled.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -22,17 +23,7 @@ namespace {
 using image::Header;
 using image::Section;
 
-std::string Compile(const std::string& source) {
-  rankfeed_image image{};
-  rankfeed_builder_error error{};
-  error.struct_size = sizeof(error);
-  EXPECT_EQ(rankfeed_compile(source.data(), source.size(), "test", nullptr, &image, &error),
-            RANKFEED_OK)
-      << error.message;
-  std::string bytes(static_cast<const char*>(image.data), image.size);
-  rankfeed_image_free(&image);
-  return bytes;
-}
+std::string Compile(const std::string& source) { return std::string(test::Compiled(source).bytes()); }
 
 std::string SentencePiece(bool bytes) {
   sp_test::ModelProto model;

@@ -101,6 +101,9 @@ struct Case {
   Without without = Without::kAccepted;
 };
 
+// Returns the section of the steps of a part.
+SectionId SectionOf(image::Part part);  // text_cases.cc
 std::vector<Case> CasesOfSegments();  // segment_cases.cc
+std::vector<Case> CasesOfTexts();     // text_cases.cc
 
 }  // namespace rankfeed::image_test

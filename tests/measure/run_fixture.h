@@ -13,6 +13,7 @@
 
 #include "rankfeed/builder.h"
 #include "measure/receipt.h"
+#include "support/compiled.h"
 
 namespace rankfeed::test {
 
@@ -29,17 +30,8 @@ inline std::string SourceFile(const std::string& name) {
 
 // The image of data/default.model (5 MB), compiled once.
 inline const rankfeed_image& DefaultImage() {
-  static const rankfeed_image image = [] {
-    const std::string source = ReadFile(SourceFile("data/default.model"));
-    rankfeed_image out{};
-    rankfeed_builder_error error{};
-    error.struct_size = sizeof(error);
-    if (rankfeed_compile(source.data(), source.size(), "default.model", nullptr, &out, &error) != RANKFEED_OK) {
-      throw std::runtime_error(error.message);
-    }
-    return out;
-  }();
-  return image;
+  static const Compiled compiled(ReadFile(SourceFile("data/default.model")));
+  return compiled.image;
 }
 
 // Passages of about 700 bytes of ordinary words, all different.

@@ -19,7 +19,7 @@
 #include "reference/sp_texts.h"
 #include "support/sanitizers.h"
 #include "support/stress.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "plain/hf_pipeline.h"
 #include "plain/hf_unigram.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::plain {
 namespace {

@@ -12,7 +12,7 @@
 #include "plain/sp_from_proto.h"
 #include "reference/sp_random_models.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::plain {
 namespace {

@@ -8,17 +8,15 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "image/format.h"
-#include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
+#include "support/compiled.h"
 
 namespace rankfeed::hf_test {
 
@@ -126,34 +124,15 @@ inline std::string Json(const TinyFile& file) {
 class Engine {
  public:
   explicit Engine(const TinyFile& file) : Engine(Json(file)) {}
-  explicit Engine(const std::string& json) {
-    rankfeed_builder_error error{};
-    error.struct_size = sizeof error;
-    rankfeed_compile_options options{sizeof options, RANKFEED_PARITY_AUTO, nullptr};
-    if (rankfeed_compile(json.data(), json.size(), "tokenizer.json", &options, &image_, &error)) {
-      ADD_FAILURE() << error.message;
-      return;
-    }
-    const rankfeed_mem_req need = rankfeed_model_mem_req();
-    storage_ = Allocate(need);
-    rankfeed_error_detail detail{};
-    detail.struct_size = sizeof detail;
-    EXPECT_EQ(rankfeed_model_open(image_.data, image_.size, 0, storage_.get(), need.size, &model_,
-                                  &detail),
-              RANKFEED_OK)
-        << "section " << detail.section << " item " << detail.item;
+  explicit Engine(const std::string& json) : compiled_(json) {
+    if (model() == nullptr) ADD_FAILURE() << compiled_.message();
   }
-  ~Engine() {
-    if (image_.data != nullptr) rankfeed_image_free(&image_);
-  }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   // "id:begin-end ..." or the name of the error. flags: RANKFEED_*; offsets in code points unless
   // bytes.
   std::string Encode(std::string_view text, uint32_t flags = 0, bool bytes = false) {
     if (!Prepare(text.size())) return "no encoder";
-    const uint32_t capacity = rankfeed_token_bound(model_, text.size());
+    const uint32_t capacity = rankfeed_token_bound(model(), text.size());
     std::vector<int32_t> ids(capacity);
     std::vector<uint32_t> begin(capacity), end(capacity);
     rankfeed_encode_options options{};
@@ -179,7 +158,7 @@ class Engine {
   // The ids of a call that asks for nothing else. Empty for errors.
   std::vector<int32_t> Ids(std::string_view text) {
     if (!Prepare(text.size())) return {};
-    std::vector<int32_t> ids(rankfeed_token_bound(model_, text.size()));
+    std::vector<int32_t> ids(rankfeed_token_bound(model(), text.size()));
     rankfeed_encode_options options{};
     options.struct_size = sizeof options;
     rankfeed_encoding io{};
@@ -208,8 +187,8 @@ class Engine {
   std::string Piece(int32_t id) const {
     const char* data = nullptr;
     size_t size = 0;
-    if (model_ == nullptr ||
-        rankfeed_model_id_to_piece(model_, static_cast<uint32_t>(id), &data, &size)) {
+    if (model() == nullptr ||
+        rankfeed_model_id_to_piece(model(), static_cast<uint32_t>(id), &data, &size)) {
       return "no such id";
     }
     return {data, size};
@@ -218,37 +197,27 @@ class Engine {
   uint32_t id_count() const {
     rankfeed_model_info info{};
     info.struct_size = sizeof info;
-    return rankfeed_model_get_info(model_, &info) == RANKFEED_OK ? info.id_count : 0;
+    return rankfeed_model_get_info(model(), &info) == RANKFEED_OK ? info.id_count : 0;
   }
 
-  const rankfeed_model* model() const { return model_; }
+  const rankfeed_model* model() const { return compiled_.model; }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-  using Memory = std::unique_ptr<void, Free>;
-  static Memory Allocate(rankfeed_mem_req need) {
-    const size_t a = need.alignment;
-    return Memory(std::aligned_alloc(a, (need.size + a - 1) / a * a));
-  }
-
   bool Prepare(size_t text_bytes) {
-    if (model_ == nullptr) return false;
+    if (model() == nullptr) return false;
     rankfeed_limits limits{};
     limits.struct_size = sizeof limits;
     limits.max_text_bytes = static_cast<uint32_t>(text_bytes);
     limits.with_offsets = 1;
     rankfeed_mem_req need{};
-    if (rankfeed_encoder_mem_req(model_, &limits, &need) != RANKFEED_OK) return false;
-    scratch_ = Allocate(need);
-    return rankfeed_encoder_init(model_, &limits, scratch_.get(), need.size, &encoder_) ==
+    if (rankfeed_encoder_mem_req(model(), &limits, &need) != RANKFEED_OK) return false;
+    scratch_ = test::Allocate(need);
+    return rankfeed_encoder_init(model(), &limits, scratch_.get(), need.size, &encoder_) ==
            RANKFEED_OK;
   }
 
-  rankfeed_image image_{};
-  Memory storage_, scratch_;
-  rankfeed_model* model_ = nullptr;
+  const test::Compiled compiled_;
+  test::Memory scratch_;
   rankfeed_encoder* encoder_ = nullptr;
 };
 

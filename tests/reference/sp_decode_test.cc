@@ -9,7 +9,7 @@
 #include "reference/sp_random_models.h"
 #include "reference/sp_texts.h"
 #include "support/sanitizers.h"
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 namespace rankfeed::sp_test {
 namespace {

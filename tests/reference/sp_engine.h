@@ -5,9 +5,7 @@
 #include <sentencepiece_processor.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,47 +14,16 @@
 #include "base/layout.h"
 #include "base/token_sink.h"
 #include "encode/encoder.h"
-#include "rankfeed/builder.h"
-#include "rankfeed/model.h"
 #include "reference/scratch.h"
 #include "reference/sp_decode.h"
 #include "reference/sp_encode.h"
+#include "support/compiled.h"
 
 namespace rankfeed::sp_test {
 
-struct Tokens {
-  std::vector<int32_t> ids;
-  std::vector<uint32_t> begin, end;
-  bool operator==(const Tokens&) const = default;
-};
-
-// "id[begin,end) ..." for failure messages.
-inline std::string Show(const Tokens& tokens) {
-  std::string s;
-  for (size_t i = 0; i < tokens.ids.size(); ++i) {
-    s += std::to_string(tokens.ids[i]);
-    if (i < tokens.begin.size()) {
-      s += "[" + std::to_string(tokens.begin[i]) + "," + std::to_string(tokens.end[i]) + ")";
-    }
-    s += ' ';
-  }
-  return s;
-}
-
-// Text with everything but printable ASCII as \xHH.
-inline std::string Escape(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string s;
-  for (const char c : text) {
-    const auto b = static_cast<unsigned char>(c);
-    if (b >= 0x20 && b < 0x7f && b != '\\') {
-      s += c;
-    } else {
-      s += {'\\', 'x', kHex[b >> 4], kHex[b & 15]};
-    }
-  }
-  return s;
-}
+using test::Escape;
+using test::Show;
+using Tokens = test::Encoding;
 
 // The reference: libsentencepiece 0.1.97, linked. The engine beside it has its rule.
 class Oracle {
@@ -91,55 +58,24 @@ class Oracle {
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-// Memory that ends exactly where it says, so that a sanitizer sees every overrun.
-struct AlignedFree {
-  void operator()(void* p) const { std::free(p); }
-};
-using AlignedBlock = std::unique_ptr<void, AlignedFree>;
-inline AlignedBlock AllocateAligned(size_t size) {
-  const size_t rounded = (size + Layout::kAlignment - 1) / Layout::kAlignment * Layout::kAlignment;
-  return AlignedBlock(std::aligned_alloc(Layout::kAlignment, rounded));
-}
-
 class Engine {
  public:
-  explicit Engine(const std::string& model_bytes) {
-    rankfeed_builder_error error{.struct_size = sizeof(error)};
-    const rankfeed_compile_options options{sizeof(options), RANKFEED_PARITY_SENTENCEPIECE_0_2_1,
-                                           nullptr};
-    if (rankfeed_compile(model_bytes.data(), model_bytes.size(), "generated.model", &options,
-                         &image_, &error) != RANKFEED_OK) {
-      throw std::runtime_error(std::string("rankfeed_compile: ") + error.message);
-    }
-    const rankfeed_mem_req need = rankfeed_model_mem_req();
-    storage_ = AllocateAligned(need.size);
-    rankfeed_error_detail detail{.struct_size = sizeof(detail)};
-    const rankfeed_status status = rankfeed_model_open(image_.data, image_.size, 0, storage_.get(),
-                                                       need.size, &model_, &detail);
-    if (status != RANKFEED_OK) {
-      throw std::runtime_error(std::string("rankfeed_model_open: ") + rankfeed_status_name(status) +
-                               " section " + std::to_string(detail.section) + " item " +
-                               std::to_string(detail.item));
-    }
-  }
-  ~Engine() { rankfeed_image_free(&image_); }
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+  explicit Engine(const std::string& model_bytes) : compiled_(model_bytes, RANKFEED_PARITY_SENTENCEPIECE_0_2_1) {}
 
-  const rankfeed_model& model() const { return *model_; }
+  const rankfeed_model& model() const { return *compiled_.get(); }
 
   // Scratch for exactly text_bytes, filled with garbage, grown as needed.
   reference::Scratch& Prepare(size_t text_bytes) {
     uint32_t capacity;
-    if (!NormalizedBound(*model_, text_bytes, &capacity)) throw std::runtime_error("bound");
+    if (!NormalizedBound(model(), text_bytes, &capacity)) throw std::runtime_error("bound");
     if (capacity > capacity_) {
       Layout measure(nullptr);
-      scratch_.Carve(measure, *model_, {capacity, capacity, capacity, capacity, true});
-      memory_ = AllocateAligned(measure.size());
+      scratch_.Carve(measure, model(), {capacity, capacity, capacity, capacity, true});
+      memory_ = test::Allocate({measure.size(), Layout::kAlignment});
       std::memset(memory_.get(), 0xa5, measure.size());
       Layout carve(memory_.get());
-      scratch_.Carve(carve, *model_, {capacity, capacity, capacity, capacity, true});
-      scratch_.added.Prepare(*model_);
+      scratch_.Carve(carve, model(), {capacity, capacity, capacity, capacity, true});
+      scratch_.added.Prepare(model());
       capacity_ = capacity;
     }
     bound_ = capacity;
@@ -159,9 +95,9 @@ class Engine {
     TokenSink sink{tokens->ids.data(), tokens->begin.data(), tokens->end.data(),
                    static_cast<uint32_t>(room), 0};
     reference::SpFrame frame;
-    rankfeed_status status = frame.Apply(*model_, options);
+    rankfeed_status status = frame.Apply(model(), options);
     if (status == RANKFEED_OK) {
-      status = reference::EncodeSentencePiece(*model_, scratch, text, frame, sink);
+      status = reference::EncodeSentencePiece(model(), scratch, text, frame, sink);
     }
     const size_t count = status == RANKFEED_OK ? sink.count : 0;
     if (count > room) throw std::runtime_error("more tokens than the bound allows");
@@ -185,7 +121,7 @@ class Engine {
     std::vector<int32_t> ids(bound_);
     TokenSink sink{ids.data(), nullptr, nullptr, static_cast<uint32_t>(ids.size()), 0};
     if (const rankfeed_status status =
-            reference::EncodeSentencePiece(*model_, scratch, text, {}, sink)) {
+            reference::EncodeSentencePiece(model(), scratch, text, {}, sink)) {
       throw std::runtime_error(std::string("encode: ") + rankfeed_status_name(status));
     }
     ids.resize(sink.count);
@@ -194,21 +130,20 @@ class Engine {
 
   rankfeed_status Decode(const std::vector<int32_t>& ids, std::string* text) {
     // Only a denormalizer needs scratch.
-    reference::Scratch& scratch = Prepare(model_->denorm_units.empty() ? 0 : 64 + ids.size() * 64);
+    reference::Scratch& scratch = Prepare(model().denorm_units.empty() ? 0 : 64 + ids.size() * 64);
     size_t size = 0;
-    rankfeed_status status = reference::DecodeSentencePiece(*model_, scratch, ids, nullptr, 0, &size);
+    rankfeed_status status = reference::DecodeSentencePiece(model(), scratch, ids, nullptr, 0, &size);
     if (status != RANKFEED_OK && status != RANKFEED_E_OUTPUT_SIZE) return status;
     text->assign(size, '\x7f');
     size_t again = 0;
-    status = reference::DecodeSentencePiece(*model_, scratch, ids, text->data(), size, &again);
+    status = reference::DecodeSentencePiece(model(), scratch, ids, text->data(), size, &again);
     if (again != size) throw std::runtime_error("decode needs another size than it reported");
     return status;
   }
 
  private:
-  rankfeed_image image_{};
-  AlignedBlock storage_, memory_;
-  rankfeed_model* model_ = nullptr;
+  const test::Compiled compiled_;
+  test::Memory memory_;
   uint32_t capacity_ = 0, bound_ = 0;
   reference::Scratch scratch_;
 };

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 // Before the wrapper, which has a Model of its own.
-#include "support/test_engine.h"
+#include "support/engine.h"
 
 #include "rankfeed/rankfeed.hpp"
 #include "reference/sp_model_proto.h"

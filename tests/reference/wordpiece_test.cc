@@ -267,15 +267,7 @@ TEST(WordPiece, IdsOfTheFile) {
   EXPECT_EQ(Engine(file.Json()).Encode("ax<x> x"), "1:0-1 7:1-2 6:2-5 6:6-7");
 }
 
-std::string Refusal(const std::string& json) {
-  rankfeed_builder_error error{};
-  error.struct_size = sizeof error;
-  rankfeed_image image{};
-  const rankfeed_status status =
-      rankfeed_compile(json.data(), json.size(), "tokenizer.json", nullptr, &image, &error);
-  if (status == RANKFEED_OK) rankfeed_image_free(&image);
-  return error.message;
-}
+std::string Refusal(const std::string& json) { return test::Compiled(json).message(); }
 
 // An empty text may be an entry, and the unknown token's name.
 TEST(WordPiece, UnknownTokenMayBeEmpty) {

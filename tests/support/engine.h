@@ -1,79 +1,27 @@
 // SPDX-License-Identifier: MIT
-// support/test_engine.h: a model and an encoder over the public C API, for tests that compare
-// outputs. Errors in loading throw; statuses of encode and decode are returned.
+// support/engine.h: an encoder over a compiled model, for tests that compare outputs.
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "encode/encoder.h"
-#include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
-#include "rankfeed/model.h"
+#include "support/compiled.h"
 
 namespace rankfeed::test {
 
-struct Encoding {
-  rankfeed_status status = RANKFEED_OK;
-  std::vector<int32_t> ids;
-  std::vector<uint32_t> begin, end;
-  bool operator==(const Encoding&) const = default;
-};
-
-inline std::string Show(const Encoding& encoding) {
-  std::string out = encoding.status == RANKFEED_OK ? "" : rankfeed_status_name(encoding.status);
-  for (size_t i = 0; i < encoding.ids.size(); i++) {
-    out += (i > 0 ? " " : "") + std::to_string(encoding.ids[i]);
-    if (i < encoding.begin.size()) {
-      out += "[" + std::to_string(encoding.begin[i]) + "," + std::to_string(encoding.end[i]) + ")";
-    }
-  }
-  return out;
-}
-
-// Everything but printable ASCII as \xHH.
-inline std::string Escape(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f && c != '\\') {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
-}
-
+// Errors in loading throw; statuses of encode and decode are returned.
 class TestEngine {
  public:
   // source: bytes of a .model or tokenizer.json.
   explicit TestEngine(std::string_view source, uint32_t max_text_bytes = 1u << 16,
                       uint32_t cache_bytes = 1u << 16, int32_t parity = RANKFEED_PARITY_AUTO,
                       bool offsets = true)
-      : offsets_(offsets) {
-    rankfeed_builder_error error{};
-    error.struct_size = sizeof(error);
-    const rankfeed_compile_options options{sizeof(options), parity, nullptr};
-    if (rankfeed_compile(source.data(), source.size(), "generated", &options, &image_, &error) !=
-        RANKFEED_OK) {
-      throw std::runtime_error(std::string("rankfeed_compile: ") + error.message);
-    }
-    const rankfeed_mem_req model_need = rankfeed_model_mem_req();
-    storage_ = Allocate(model_need);
-    rankfeed_error_detail detail{};
-    detail.struct_size = sizeof(detail);
-    if (rankfeed_model_open(image_.data, image_.size, 0, storage_.get(), model_need.size, &model_,
-                            &detail) != RANKFEED_OK) {
-      throw std::runtime_error("rankfeed_model_open failed");
-    }
+      : offsets_(offsets), compiled_(source, parity) {
     rankfeed_limits limits{};
     limits.struct_size = sizeof(limits);
     limits.max_text_bytes = max_text_bytes;
@@ -81,20 +29,17 @@ class TestEngine {
     limits.with_offsets = offsets ? 1 : 0;
     limits.cache_bytes = cache_bytes;
     rankfeed_mem_req need{};
-    if (rankfeed_encoder_mem_req(model_, &limits, &need) != RANKFEED_OK) {
+    if (rankfeed_encoder_mem_req(model(), &limits, &need) != RANKFEED_OK) {
       throw std::runtime_error("rankfeed_encoder_mem_req failed");
     }
     scratch_ = Allocate(need);
-    if (rankfeed_encoder_init(model_, &limits, scratch_.get(), need.size, &encoder_) !=
+    if (rankfeed_encoder_init(model(), &limits, scratch_.get(), need.size, &encoder_) !=
         RANKFEED_OK) {
       throw std::runtime_error("rankfeed_encoder_init failed");
     }
   }
-  ~TestEngine() { rankfeed_image_free(&image_); }
-  TestEngine(const TestEngine&) = delete;
-  TestEngine& operator=(const TestEngine&) = delete;
 
-  const rankfeed_model* model() const { return model_; }
+  const rankfeed_model* model() const { return compiled_.get(); }
 
   rankfeed_encoder* encoder() const { return encoder_; }
 
@@ -165,17 +110,8 @@ class TestEngine {
 
  private:
   const bool offsets_;
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-  static std::unique_ptr<void, Free> Allocate(const rankfeed_mem_req& need) {
-    const size_t size = (need.size + need.alignment - 1) / need.alignment * need.alignment;
-    return std::unique_ptr<void, Free>(std::aligned_alloc(need.alignment, size));
-  }
-
-  rankfeed_image image_{};
-  std::unique_ptr<void, Free> storage_, scratch_;
-  rankfeed_model* model_ = nullptr;
+  const Compiled compiled_;
+  Memory scratch_;
   rankfeed_encoder* encoder_ = nullptr;
   std::vector<int32_t> ids_ = std::vector<int32_t>(64);
   std::vector<uint32_t> begin_ = std::vector<uint32_t>(64), end_ = std::vector<uint32_t>(64);
