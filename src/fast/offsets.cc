@@ -207,8 +207,8 @@ bool Offsets::IsLineFeedTakenApart(uint32_t at) const {
   return true;
 }
 
-bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
-                    TokenSink& sink) const {
+bool Offsets::PlaceAny(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
+                       TokenSink& sink) const {
   if (!known_ || last > sink.capacity) return false;  // or there are no ids to look at
   if (first == last) return true;
   if (IsLineEndTakenApart(signs_.any() && IsSeparator(begin) ? end : begin)) [[unlikely]]

@@ -50,17 +50,20 @@ class PlacesInStretch {
   // Returns whether each of these bytes is one from 0x21 to 0x7e; false, too, where eight from the last eighth on are not of
   // the stretch.
   bool AreGraphic(uint32_t begin, uint32_t end) const {
-    constexpr uint64_t kOnes = 0x0101010101010101;
-    uint64_t others = 0;
-    for (uint32_t at = begin; at < end; at += 8) {
-      if (stretch_.size() - at < 8) return false;
-      uint64_t bytes;
-      std::memcpy(&bytes, stretch_.data() + at, sizeof(bytes));
-      // A byte that borrows from the one after it is marked itself.
-      const uint64_t marks = (bytes | (bytes + kOnes) | (bytes - 0x21 * kOnes)) & 0x80 * kOnes;
-      others |= marks << (8 * (8 - std::min(end - at, 8u)));
+    for (; end - begin > 8; begin += 8) {
+      if (!IsGraphicWord(begin, 8)) return false;
     }
-    return others == 0;
+    return IsGraphicWord(begin, end - begin);
+  }
+  // Returns the same of one to eight bytes.
+  bool IsGraphicWord(uint32_t begin, uint32_t size) const {
+    constexpr uint64_t kOnes = 0x0101010101010101;
+    if (stretch_.size() - begin < 8) return false;
+    uint64_t bytes;
+    std::memcpy(&bytes, stretch_.data() + begin, sizeof(bytes));
+    // A byte that borrows from the one after it is marked itself.
+    const uint64_t marks = (bytes | (bytes + kOnes) | (bytes - 0x21 * kOnes)) & 0x80 * kOnes;
+    return marks << (64 - 8 * size) == 0;
   }
   // Returns how many codes the piece of a token has.
   uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
@@ -103,7 +106,10 @@ class Offsets : PlacesInStretch {
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their places. False if they
   // are not known here. O(bytes + tokens).
   bool Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
-             TokenSink& sink) const;
+             TokenSink& sink) const {
+    return (last - first == 1 && PlaceGraphicWord(begin, end, word_start, first, sink)) ||
+           PlaceAny(begin, end, word_start, first, last, sink);
+  }
   // Does the same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
 
@@ -117,6 +123,18 @@ class Offsets : PlacesInStretch {
   };
   class Walker;
 
+  // Places the token of a segment that most are like: graphic bytes, each a code, after a space or beside other bytes. Returns
+  // false, and does nothing, where it is not like that.
+  bool PlaceGraphicWord(uint32_t begin, uint32_t end, bool word_start, uint32_t token, const TokenSink& sink) const {
+    const uint32_t size = end - begin;
+    if (!known_ || signs_.any() || !graphic_are_plain_ || size > 8 || token >= sink.capacity) return false;
+    if (!IsGraphicWord(begin, size) || (begin != 0 && stretch_[begin - 1] == '\n')) return false;
+    if (CodesOf(sink, token) != size + word_start) return false;
+    const bool spaced = word_start && begin != 0 && (rules_ & image::kSpaceHasNoOffsets) == 0;
+    Set(sink, token, spaced ? Range{begin - 1, begin} : Range{begin, begin + 1}, {begin, end});
+    return true;
+  }
+  bool PlaceAny(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last, TokenSink& sink) const;
   bool PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                   TokenSink& sink) const;
   bool PlaceEmptyWord(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink) const;
@@ -131,7 +149,7 @@ class Offsets : PlacesInStretch {
     return at >= 2 && stretch_[at - 1] == '\n' && (rules_ & image::kCrLfIsOne) != 0 && IsLineFeedTakenApart(at);
   }
   bool IsLineFeedTakenApart(uint32_t at) const;
-  void Set(TokenSink& sink, uint32_t token, Range first, Range last) const {
+  void Set(const TokenSink& sink, uint32_t token, Range first, Range last) const {
     if (sink.begin != nullptr) sink.begin[token] = offset_ + first.begin;
     if (sink.end != nullptr) sink.end[token] = offset_ + last.end;
   }
