@@ -12,6 +12,8 @@ def read():
     """Pairs of rule and note by (file, key)."""
     text = (SOURCE / "src" / "folder" / "keys.cc").read_text(encoding="utf-8")
     files = dict(re.findall(r'\*?(k\w+) = "(\w+\.json)"', text))
-    rows = re.findall(r'^    \{(k\w+), "([^"]+)", k(Obeyed|Harmless|Refused), ("[^"]*"|k\w+)', text, re.M)
-    assert len(rows) == len(re.findall(r"^    \{k", text, re.M)) > 200
+    groups = re.findall(r'^    \{(k\w+), k(Obeyed|Harmless|Refused), ("[^"]*"|k\w+),\s*\{([^}]*)\}', text, re.M)
+    assert len(groups) == len(re.findall(r"^    \{k", text, re.M))
+    rows = [(name, key, rule, note) for name, rule, note, keys in groups for key in re.findall(r'"([^"]+)"', keys)]
+    assert len(rows) > 200
     return {(files[name], key): (rule.lower(), note) for name, key, rule, note in rows}
