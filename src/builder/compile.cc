@@ -36,11 +36,14 @@ uint32_t ParityOf(SourceFormat format, const std::string& name,
 
 }  // namespace
 
-SourceFormat DetectFormat(std::string_view source) {
+SourceFormat DetectFormat(std::string_view source, std::string_view name) {
   if (source.substr(0, sizeof image::kMagic) ==
       std::string_view(image::kMagic, sizeof image::kMagic)) {
     return SourceFormat::kImage;
   }
+  // First bytes of a .model: the fields 1 to 5 of sentencepiece_model.proto's ModelProto, each a message.
+  constexpr std::string_view kModelTags = "\n\x12\x1a\"*";
+  if (name.ends_with(".json") && !source.empty() && kModelTags.find(source[0]) == kModelTags.npos) return SourceFormat::kHuggingFace;
   // A .model begins with the byte 0x0a, which is JSON white space too; two structural characters
   // in a row tell them apart.
   if (source.substr(0, 3) == "\xef\xbb\xbf") source.remove_prefix(3);
@@ -63,7 +66,7 @@ ImageBytes Compile(std::string_view source, const std::string& name,
     throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + what);
   const std::string preset =
       options != nullptr && options->preset != nullptr ? options->preset : "";
-  const SourceFormat format = DetectFormat(source);
+  const SourceFormat format = DetectFormat(source, name);
   if (format == SourceFormat::kImage) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
   }

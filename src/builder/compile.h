@@ -15,8 +15,8 @@ namespace rankfeed::builder {
 enum class SourceFormat { kSentencePiece, kHuggingFace, kImage };
 
 // Returns the format by content: an image by its magic, JSON by its first characters, everything
-// else as protobuf.
-SourceFormat DetectFormat(std::string_view source);
+// else as protobuf; but as JSON, whose reader says where it is broken, what is named .json and cannot be a .model.
+SourceFormat DetectFormat(std::string_view source, std::string_view name);
 
 // options may be null; its struct_size has been checked. changes: of a tokenizer.json. Throws BuildError, std::bad_alloc.
 ImageBytes Compile(std::string_view source, const std::string& name,

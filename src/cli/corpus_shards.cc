@@ -36,6 +36,7 @@ void RunManifest(const ManifestCommand& c) {
   std::vector<Corpus> shards;
   nlohmann::ordered_json entries = nlohmann::ordered_json::array();
   for (const std::string& path : c.stores) {
+    const std::string hash = Sha256(path);
     // Sound now, and its SHA-256 says whether it still is.
     auto shard = Corpus::Open(path, nullptr, RANKFEED_CORPUS_MAP_FILE);
     if (!shard) throw Failure(shard.error().message);
@@ -44,7 +45,7 @@ void RunManifest(const ManifestCommand& c) {
                        {"bytes", fs::file_size(path)},
                        {"documents", info.documents},
                        {"tokens", info.tokens},
-                       {"sha256", Sha256(path)}});
+                       {"sha256", hash}});
     shards.push_back(std::move(*shard));
   }
   const size_t count = shards.size();

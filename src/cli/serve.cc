@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -55,6 +57,7 @@ std::string Key(const std::string& file, size_t head) {
   }
   files::CheckReadable(file, files::ReadAs::kStream);
   std::ifstream in(file);
+  if (!in) throw Failure(fmt::format("{}: {}", file, std::strerror(errno)));
   std::string line(64 << 10, '\0');  // more than a head
   in.read(line.data(), static_cast<std::streamsize>(line.size()));
   line.resize(static_cast<size_t>(in.gcount()));

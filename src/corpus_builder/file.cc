@@ -20,6 +20,9 @@ using Operation = FileObserver::Operation;
 FileObserver* observer = nullptr;
 
 [[noreturn]] void ThrowErrno(const std::string& path, const char* what, int error) {
+  // Only of opening and mapping; EINVAL is the latter's for what is no regular file, or empty.
+  const char* const why = error == EISDIR || error == EINVAL ? files::WhyUnreadable(path.c_str(), files::ReadAs::kWhole) : nullptr;
+  if (why != nullptr) throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
   char text[128];
   files::ErrorText(error, text, sizeof text);
   throw BuildError(RANKFEED_E_IO, 0, path + ": " + what + ": " + text);
@@ -74,8 +77,12 @@ File File::Open(const std::string& path, bool create) {
   throw BuildError(RANKFEED_E_BUSY, 0, path + ": it is being replaced");
 }
 
-File File::Create(const std::string& path) {
-  return Open(path, true);
+File File::CreateBeside(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  files::FileInfo info;  // said of the path that was given
+  if (const int error = files::InfoOf(folder.c_str(), &info)) ThrowErrno(path, "create", error);
+  return Open(path + ".tmp", true);
 }
 File File::OpenExisting(const std::string& path) {
   return Open(path, false);

@@ -28,8 +28,8 @@ void SetFileObserver(FileObserver* observer);
 // functions but Truncate throw BuildError with RANKFEED_E_IO, message and path.
 class File {
  public:
-  // Opens or creates. Throws BuildError(BUSY) if someone else has it open in this way.
-  static File Create(const std::string& path);
+  // Opens or creates path.tmp. Throws BuildError(BUSY) if someone else has it open in this way.
+  static File CreateBeside(const std::string& path);
   static File OpenExisting(const std::string& path);
   File() = default;
   File(File&& other) noexcept { *this = static_cast<File&&>(other); }

@@ -36,6 +36,8 @@ Storage Allocate(rankfeed_mem_req need) {
 }
 
 [[noreturn]] void ThrowErrno(const std::string& path, int error) {
+  if (const char* const why = rankfeed::files::WhyUnreadable(path.c_str(), rankfeed::files::ReadAs::kWhole))
+    throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
   char text[128];
   rankfeed::files::ErrorText(error, text, sizeof text);
   throw BuildError(RANKFEED_E_IO, 0, path + ": " + text);

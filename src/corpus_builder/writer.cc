@@ -90,7 +90,7 @@ Writer Writer::Create(const std::string& path, const corpus::Header& header, Fil
   writer.header_ = header;
   writer.sequence_ = sequence;
   // One name, so that what a killed build left is taken over by the next one.
-  writer.file_ = File::Create(writer.path_ + ".tmp");
+  writer.file_ = File::CreateBeside(writer.path_);
   if (!writer.file_.Truncate(0)) {
     throw BuildError(RANKFEED_E_IO, 0, writer.path_ + ".tmp: cannot be truncated");
   }

@@ -504,6 +504,63 @@ equal "kind of model in a receipt" 1 "$(grep -c '"family": "wordpiece"' bert_rec
 equal "kind of model in show" 1 "$("$rankfeed" receipt show bert_receipt.json | grep -c '^rankfeed .*, wordpiece, on ')"
 equal "kind of model in an audit" 1 "$("$rankfeed" audit "${measure[@]}" --load 1 | grep -c '^rankfeed .*, wordpiece, on ')"
 
+# Every path is named as it was given, with what is wrong there.
+mkdir -p nothing
+cp "$model" model.json
+while IFS='|' read -r what path rest; do
+  for missing in /absent absent absent/; do
+    [[ $path != file || $missing == absent ]] || continue
+    # shellcheck disable=SC2086
+    refused "$what, $missing" "^rankfeed: (cannot open |cannot create )?$missing(/x)?: .*No such file or directory" "$rankfeed" ${rest//PATH/$missing}
+  done
+done <<'END'
+vocabulary|folder|info --vocab PATH
+source|folder|compile PATH -o x.rfimg
+image to write|file|compile small.json -o PATH/x
+vocabulary of encode|folder|encode --vocab PATH texts.txt
+texts|file|encode --vocab v.rfimg PATH
+ids|file|decode --vocab v.rfimg PATH
+documents|file|batch --vocab v.rfimg --query q --docs PATH
+store of batch|file|batch --vocab v.rfimg --query q --docs docs.jsonl --corpus PATH
+store to write|file|corpus build --vocab v.rfimg --docs ids.jsonl -o PATH/x
+store to append to|file|corpus append --vocab v.rfimg --docs ids.jsonl PATH
+store|file|corpus info PATH
+store of get|file|corpus get PATH a
+store of remove|file|corpus remove PATH a
+store to verify|file|corpus verify PATH
+store to compact|file|corpus compact PATH
+stores to merge|file|corpus merge -o x.rfc PATH
+stores of a manifest|file|corpus manifest -o x.json PATH
+texts of parity|file|parity --vocab model.json --against sentencepiece PATH
+receipt|file|receipt show PATH
+trace|file|audit --vocab v.rfimg --trace PATH
+END
+for command in "info nothing" "get nothing a" "remove nothing a" "verify nothing" "compact nothing" "merge -o x.rfc nothing" \
+  "manifest -o x.json nothing" "append --vocab v.rfimg --docs ids.jsonl nothing"; do
+  # shellcheck disable=SC2086
+  refused "a folder as a store, $command" "^rankfeed: nothing: is a folder, not a file$" "$rankfeed" corpus $command
+done
+if "$rankfeed" --help | grep -q '^  serve '; then
+  for missing in /absent absent absent/; do
+    refused "model of rerank, $missing" "^rankfeed: $missing: No such file" "$rankfeed" rerank --model $missing --query q --docs docs.jsonl
+    refused "model of rerank with a vocabulary, $missing" "^rankfeed: $missing: No such file" "$rankfeed" rerank --vocab v.rfimg --model $missing --query q --docs docs.jsonl
+    refused "model of serve, $missing" "^rankfeed: (cannot open )?$missing: No such file" "$rankfeed" serve --port 0 --model $missing
+    refused "model of serve with a vocabulary, $missing" "^rankfeed: $missing: No such file" "$rankfeed" serve --port 0 --vocab v.rfimg --model $missing
+  done
+  refused "store of serve" "^rankfeed: absent: No such file" "$rankfeed" serve --port 0 --vocab v.rfimg --model "$source/data/reranker" --corpus absent
+  refused "key of serve" "^rankfeed: absent: No such file" "$rankfeed" serve --port 0 --vocab v.rfimg --model nothing --api-key-file absent
+fi
+# What is named .json and is none is broken JSON, not a broken .model; a .model of that name is one.
+printf 'not json\n[UNK]\n' >broken.json
+refused "no JSON" "^rankfeed: broken.json: byte 0: not valid JSON" "$rankfeed" info --vocab broken.json
+printf '{"a": 1, "b" 2}' >broken.json
+refused "broken JSON" "^rankfeed: broken.json: byte 13: not valid JSON" "$rankfeed" info --vocab broken.json
+printf '{ not json' >broken.json
+refused "JSON of no key" "^rankfeed: broken.json: byte [0-9]+: not valid JSON" "$rankfeed" compile broken.json -o x.rfimg
+printf 'xx' >broken.json  # a field of protobuf, without a meaning in a .model
+refused "two letters" "^rankfeed: broken.json: byte 0: not valid JSON" "$rankfeed" info --vocab broken.json
+equal "a .model named .json" "$(hash_of "$model")" "$(hash_of model.json)"
+
 # Folders of pieces against what transformers makes of them; an image is refused beside a folder with other settings.
 if "${RANKFEED_PYTHON:-python3}" -c 'import transformers' >/dev/null 2>&1; then
   "$RANKFEED_PYTHON" - <<'END' || fail "a folder of BPE"

@@ -8,7 +8,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <stdexcept>
@@ -104,7 +106,7 @@ Candidate ParseCandidate(simdjson::dom::element element, const DocumentLookup& l
 Workload ReadTrace(const std::string& path, const DocumentLookup& lookup) {
   files::CheckReadable(path, files::ReadAs::kStream);
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error(path + ": cannot be read");
+  if (!in) throw std::runtime_error(path + ": " + std::strerror(errno));
   Workload workload;
   workload.name = path.substr(path.rfind('/') + 1);
   XXH3_state_t* state = XXH3_createState();

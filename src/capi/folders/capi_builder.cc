@@ -99,7 +99,7 @@ std::string ReadFile(const std::string& path) {
 }
 
 bool IsImage(std::string_view bytes) {
-  return rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage;
+  return rankfeed::builder::DetectFormat(bytes, "") == SourceFormat::kImage;
 }
 
 // A source, or the tokenizer.json that is made of it: of a vocab.json, or a vocab.txt, by the name of
@@ -115,7 +115,7 @@ class Source {
     if (kind == Path::kFolder) changes_ = rankfeed::folders::ChangesOf(path);
     const std::string_view preset =
         options != nullptr && options->preset != nullptr ? options->preset : "";
-    const bool json = rankfeed::builder::DetectFormat(bytes) == SourceFormat::kHuggingFace;
+    const bool json = rankfeed::builder::DetectFormat(bytes, path) == SourceFormat::kHuggingFace;
     if (file == "vocab.json") {
       made_ = rankfeed::folders::TokenizerJsonOfMerges(bytes, MergesOf(path), path, rankfeed::folders::FilesBeside::Of(folder_));
     } else if (file == "vocab.txt" && preset.empty()) {
@@ -182,7 +182,7 @@ void WriteFile(const std::string& path, const ImageBytes& bytes) {
   const std::string temporary =
       path + ".tmp." + std::to_string(getpid()) + "." + std::to_string(counter++);
   File file;
-  if (const int error = file.Open(temporary, OpenAs::kNew)) FailIo("create", temporary, error);
+  if (const int error = file.Open(temporary, OpenAs::kNew)) FailIo("create", path, error);
   const auto check = [&](const char* what, int error) {
     if (error == 0) return;
     file.Close();  // Windows removes no open file

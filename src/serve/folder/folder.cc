@@ -171,6 +171,9 @@ Result<Json> ReadObject(const std::string& path) {
 }
 
 Result<std::string> VocabularyOf(const std::string& folder, std::string* note) {
+  files::FileInfo info;
+  if (const int error = files::InfoOf(folder.c_str(), &info))
+    return Error{RANKFEED_E_NOT_FOUND, fmt::format("{}: {}", folder, std::generic_category().message(error))};
   const fs::path file = fs::path(folder) / "tokenizer.json";
   std::error_code ignored;
   if (fs::is_regular_file(file, ignored)) {

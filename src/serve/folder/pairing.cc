@@ -190,7 +190,7 @@ std::string ModelFacts::LabelName(uint32_t number) const {
 
 std::string FolderOf(const std::string& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return path;
+  if (fs::is_directory(path, error) || !fs::exists(path, error)) return path;
   const fs::path parent = fs::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
 }

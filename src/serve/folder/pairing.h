@@ -29,7 +29,7 @@ struct ModelFacts {
   bool without_types = false;  // model_input_names has no token_type_ids: all types are 0
 };
 
-// The folder of a model that is given by a file in it.
+// The folder of a model that is given by a file in it; a path where nothing lies as it is.
 std::string FolderOf(const std::string& path);
 
 // A sentence about the first id to which a tokenizer.json, vocab.txt or vocab.json in the model's folder
