@@ -42,6 +42,8 @@ struct WrongCommand : std::runtime_error {
 void AddExamples(CLI::App& app);
 // Throws WrongCommand, with the command that may have been meant, where a word that ought to be one is none.
 void CheckCommandNames(const CLI::App& app, int argc, char** argv);
+// The same of an option that the command has not, after a parse that failed.
+void CheckOptionNames(const CLI::App& app);
 
 // 8.3 MB, 57.4 kB, 812 bytes.
 std::string Bytes(double bytes);

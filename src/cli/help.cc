@@ -94,6 +94,20 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Returns the word that was meant by one that is none of them, or "" where none is near: the word that it begins, else the
+// one of the fewest letters to change.
+std::string Nearest(std::string_view word, const std::vector<std::string>& words) {
+  std::string best;
+  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : words) {
+    const size_t distance = candidate.starts_with(word) ? 1 : Distance(word, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 void AddExamples(CLI::App& app) {
@@ -117,28 +131,39 @@ void CheckCommandNames(const CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
     const auto commands = command->get_subcommands([](const CLI::App*) { return true; });
     if (commands.empty()) return;
-    const CLI::App* best = nullptr;
-    size_t least = SIZE_MAX;
     std::vector<std::string> names;
-    for (const CLI::App* candidate : commands) {
-      const size_t distance = Distance(argv[i], candidate->get_name());
-      names.push_back(candidate->get_name());
-      if (distance < least) {
-        least = distance;
-        best = candidate;
-      }
-    }
-    if (least != 0) {
-      const std::string meant =
-          least <= std::max<size_t>(2, std::string_view(argv[i]).size() / 3)
-              ? fmt::format("did you mean `rankfeed{} {}`?", typed, best->get_name())
-              : fmt::format("there are {}", fmt::join(names, ", "));
-      throw WrongCommand(fmt::format("no command `rankfeed{} {}`; {}", typed, argv[i], meant));
+    for (const CLI::App* candidate : commands) names.push_back(candidate->get_name());
+    const auto named = std::find(names.begin(), names.end(), argv[i]);
+    if (named == names.end()) {
+      const std::string meant = Nearest(argv[i], names);
+      throw WrongCommand(fmt::format("no command `rankfeed{} {}`; {}", typed, argv[i],
+                                     meant.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                                   : fmt::format("did you mean `rankfeed{} {}`?", typed, meant)));
     }
     typed += ' ';
     typed += argv[i];
-    command = best;
+    command = commands[static_cast<size_t>(named - names.begin())];
   }
+}
+
+void CheckOptionNames(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  const auto found = std::find_if(left.begin(), left.end(), [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+  if (found == left.end()) return;
+  const std::string option = found->substr(0, found->find('='));
+  const CLI::App* command = &app;
+  std::string typed = "rankfeed";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    typed += ' ' + command->get_name();
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* known : command->get_options()) {
+    for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string meant = option.starts_with("--") ? Nearest(option, names) : "";
+  throw WrongCommand(fmt::format("`{}` has no option {}; {}", typed, option,
+                                 meant.empty() ? fmt::format("`{} --help` lists those it has", typed) : fmt::format("did you mean {}?", meant)));
 }
 
 std::string Bytes(double bytes) {

@@ -255,7 +255,12 @@ int main(int argc, char** argv) {
   app.parse_complete_callback(rankfeed::cli::ForceInstructionSet);
   try {
     rankfeed::cli::CheckCommandNames(app, argc, argv);
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      if (e.get_exit_code() != 0) rankfeed::cli::CheckOptionNames(app);  // before what is missing for want of it
+      throw;
+    }
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
     return 0;
   } catch (const CLI::ParseError& e) {

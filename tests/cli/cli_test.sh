@@ -363,6 +363,18 @@ refused "mistyped command of a command" "did you mean .rankfeed corpus verify.\\
 cases=$((cases + 1))
 "$rankfeed" encoed 2>/dev/null
 [[ $? == 2 ]] || fail "mistyped command: exit status"
+# An option that is none: the nearest is named, before anything that is missing for want of it.
+refused "misspelt option" "^rankfeed: .rankfeed encode. has no option --specail; did you mean --special\?$" "$rankfeed" encode --vocab v.rfimg --specail texts.txt
+refused "underscore in an option" "has no option --max_length; did you mean --max-length\?$" "$rankfeed" batch --max_length=5 --query q --docs docs.jsonl
+refused "beginning of an option" "has no option --max-stretch; did you mean --max-stretch-bytes\?$" "$rankfeed" encode --vocab v.rfimg --max-stretch 5 texts.txt
+refused "misspelt required option" ".rankfeed corpus build. has no option --vocob; did you mean --vocab\?$" "$rankfeed" corpus build --vocob v.rfimg --docs ids.jsonl -o x.rfc
+refused "option like no other" "^rankfeed: .rankfeed info. has no option --temperature; .rankfeed info --help. lists those it has$" "$rankfeed" info --vocab v.rfimg --temperature 1
+refused "short option" ".rankfeed info. has no option -x; .rankfeed info --help. lists" "$rankfeed" info --vocab v.rfimg -x
+refused "option before a command" "^rankfeed: .rankfeed. has no option --versoin; did you mean --version\?$" "$rankfeed" --versoin
+refused "word too much" "not expected: more" "$rankfeed" info --vocab v.rfimg more
+cases=$((cases + 1))
+"$rankfeed" info --nothing >/dev/null 2>&1
+[[ $? == 2 ]] || fail "exit code of an unknown option"
 # The help of every command ends in its own examples.
 commands_of() { "$rankfeed" "$@" --help | sed -n '/^Subcommands:/,/^[A-Z]/p' | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'; }
 for command in $(commands_of); do
@@ -531,7 +543,6 @@ store to verify|file|corpus verify PATH
 store to compact|file|corpus compact PATH
 stores to merge|file|corpus merge -o x.rfc PATH
 stores of a manifest|file|corpus manifest -o x.json PATH
-texts of parity|file|parity --vocab model.json --against sentencepiece PATH
 receipt|file|receipt show PATH
 trace|file|audit --vocab v.rfimg --trace PATH
 END
