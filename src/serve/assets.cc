@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <new>
 
 #include "serve/folder/folder.h"
@@ -16,6 +19,7 @@ namespace rankfeed::serve {
 namespace {
 
 constexpr uint32_t kDefaultRowTokens = 512;
+constexpr std::chrono::milliseconds kNoticed{250};  // a shorter time of compiling is not told
 
 // Opens a ring as small as they come: that one can be had is then known before the first request.
 Result<std::string> DeviceName(const Device& device) {
@@ -53,6 +57,25 @@ Error FindVocabulary(const AssetPaths& paths, Assets* out) {
                            place, out->row_tokens, kLeastRowTokens)};
 }
 
+// Returns how long the vocabulary took to compile and how that is spared, with what else its folder says; empty for an image, a
+// short time, and a folder that rows are cut at the left for, which an image cannot say.
+std::string CompileNote(const Assets& assets, std::chrono::duration<double> took) {
+  constexpr size_t kMagicBytes = 8;
+  char begin[kMagicBytes] = {};
+  size_t size = 0;
+  std::ifstream(assets.vocabulary_file, std::ios::binary).read(begin, kMagicBytes);
+  if (took < kNoticed || assets.cut_left || std::memcmp(begin, assets.vocabulary->image(&size), kMagicBytes) == 0) return "";
+  const AssetPaths& paths = assets.paths;
+  const bool of_folder = assets.vocabulary_place != assets.vocabulary_file;
+  const bool splits = assets.encode_flags != paths.encode_flags;
+  return fmt::format(
+      "compiling the vocabulary took {:.1f} s; `rankfeed compile {}{}{} -o vocab.rfimg`, done once, spares it with --vocab vocab.rfimg{}{}",
+      took.count(), assets.vocabulary_place,
+      paths.parity < 0 ? "" : fmt::format(" --parity {}", rankfeed_parity_name(static_cast<uint32_t>(paths.parity))),
+      paths.preset.empty() ? "" : " --preset " + paths.preset, of_folder ? fmt::format(" --max-length {}", assets.row_tokens) : "",
+      splits ? " --split-special-tokens" : "");
+}
+
 }  // namespace
 
 uint32_t Assets::Activation(bool raw) const {
@@ -66,11 +89,14 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   out->encode_flags = paths.encode_flags;
   out->generation = generation;
   if (auto error = FindVocabulary(paths, out.get())) return error;
+  const auto begun = std::chrono::steady_clock::now();
   auto vocabulary = Vocabulary::Load(out->vocabulary_place, paths.parity,
                                      paths.preset.empty() ? nullptr : paths.preset.c_str(), paths.pages);
   if (!vocabulary) return vocabulary.error();
   Reserve::Check();
   out->vocabulary.emplace(std::move(*vocabulary));
+  const std::string compiled = CompileNote(*out, std::chrono::steady_clock::now() - begun);
+  if (!compiled.empty()) out->note += (out->note.empty() ? "" : "; ") + compiled;
   out->vocabulary_info = rankfeed::Info(out->vocabulary->model());
   rankfeed_crossencoder_options options{};
   options.backend = paths.device.backend;

@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -293,6 +294,81 @@ class Published(Folder):
             self.assertEqual(done.returncode, 1)
             self.assertIn("has no tokenizer.json", done.stderr)
 
+
+class LongStarts(Folder):
+    """What a vocabulary costs to compile is told with the way to spare it, which then gives the same answers."""
+
+    def notes(self, *arguments, vocab):
+        with tempfile.TemporaryFile("w+") as log:
+            server = self.server(*arguments, vocab=vocab, stderr=log)
+            answer = server.post("/v1/rerank", {"query": QUERY, "documents": [" ".join(["bamboo"] * 90)]})[1]
+            server.stop()
+            log.seek(0)
+            return [line for line in log.read().splitlines() if "compiling" in line], answer["results"], answer["usage"]
+
+    def test_compiling_is_told(self):
+        big = os.path.join(self.folder, "big")
+        Server.write_folder(big, {"model_max_length": 60, "split_special_tokens": True})
+        with open(os.path.join(big, "tokenizer.json"), encoding="utf-8") as file:
+            data = json.load(file)
+        vocab = data["model"]["vocab"]
+        mask = data["added_tokens"][-1]["id"]
+        vocab += [[f"{i:06}{a}", -20.0 - i / 1e4] for i in range(10_000) for a in "abcdefghijklmnopqrst"]
+        data["added_tokens"] = [token for token in data["added_tokens"] if token["id"] < mask]
+        with open(os.path.join(big, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(data, file, ensure_ascii=False)
+        self.write(len(vocab), hidden=8, heads=2)
+        told, results, usage = self.notes(vocab=big)
+        self.assertEqual(len(told), 1, told)
+        self.assertRegex(told[0], "^rankfeed: note: .*compiling the vocabulary took [0-9.]+ s; `rankfeed compile ")
+        command, options = told[0].split("`rankfeed ")[1].split("`, done once, spares it with ")
+        image = os.path.join(self.folder, "vocab.rfimg")
+        subprocess.run([RANKFEED, *command.replace("vocab.rfimg", image).split()], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(options, "--vocab vocab.rfimg --max-length 60 --split-special-tokens")
+        self.assertEqual(self.notes(*options.split()[2:], vocab=image), ([], results, usage))
+
+    def test_a_short_time_is_not_told(self):
+        pieces = ["<s>", "<pad>", "</s>", "<unk>", *"abmo"]
+        self.write(len(pieces), hidden=8, heads=2)
+        small = os.path.join(self.folder, "small.json")
+        with open(small, "w", encoding="utf-8") as file:
+            json.dump({"model": {"type": "Unigram", "unk_id": 3, "vocab": [[p, -float(i)] for i, p in enumerate(pieces)]},
+                       "added_tokens": [{"id": i, "content": p, "special": True, "normalized": False, "single_word": False, "lstrip": False,
+                                         "rstrip": False} for i, p in enumerate(pieces[:4])],
+                       "post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2], "trim_offsets": True,
+                                          "add_prefix_space": True}}, file)
+        told, results, _ = self.notes(vocab=small)
+        self.assertEqual((told, len(results)), ([], 1))
+
+    def test_compile_once_before_the_unit_starts(self):
+        """The ExecStartPre of docs/serve.md compiles where there is no image, an old one or a broken one, and else not."""
+        with open(os.path.join(os.environ["RANKFEED_SOURCE_DIR"], "docs", "serve.md"), encoding="utf-8") as page:
+            command = re.search(r"^ExecStartPre=/bin/sh -c '(.*)'$", page.read(), re.MULTILINE)[1]
+        self.assertNotRegex(command, "[$%]")  # which systemd would expand
+        os.makedirs(self.model)
+        tokenizer, image = os.path.join(self.model, "tokenizer.json"), os.path.join(self.folder, "vocab.rfimg")
+        with open(tokenizer, "w", encoding="utf-8") as file:
+            json.dump({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}, file)
+        old = {file: 1_000_000_000 for file in (tokenizer, self.model)}
+        for file, seconds in old.items():
+            os.utime(file, (seconds, seconds))
+        for old_name, name in (("/var/lib/rankfeed/model", self.model), ("/var/cache/rankfeed", self.folder)):
+            self.assertIn(old_name, command)
+            command = command.replace(old_name, name)
+        command = re.sub("rankfeed (info|compile)", lambda found: f"{RANKFEED} {found[1]}", command)
+
+        def compiles():
+            done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return done.stdout != ""
+        self.assertEqual([compiles(), compiles()], [True, False])
+        with open(image, "r+b") as file:
+            file.truncate(100)
+        self.assertEqual([compiles(), compiles()], [True, False])
+        os.utime(image, (1_100_000_000, 1_100_000_000))
+        self.assertFalse(compiles())
+        os.utime(tokenizer, (1_200_000_000, 1_200_000_000))
+        self.assertEqual([compiles(), compiles()], [True, False])
 
 class Logits(Folder):
     @staticmethod
