@@ -38,8 +38,14 @@ struct WrongCommand : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Examples at the end of the help of each command, after all commands were added.
-void AddExamples(CLI::App& app);
+// Sets how helps look, before commands are added; and gives each command's options their groups and its help the
+// examples at the end, after all were.
+void SetHelp(CLI::App& app);
+void FinishHelp(CLI::App& app);
+
+// --vocab in the help of a command; that of the program says what each kind gives.
+inline constexpr char kVocabHelp[] =
+    "Vocabulary: an image, .model, tokenizer.json, vocab.txt, vocab.json, or a model's folder; `rankfeed --help` says what each gives";
 // Throws WrongCommand, with the command that may have been meant, where a word that ought to be one is none.
 void CheckCommandNames(const CLI::App& app, int argc, char** argv);
 // The same of an option that the command has not, after a parse that failed.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// cli/help.cc: what teaches the command line: examples at the end of each command's help, and what
-// was meant by a word that is no command.
+// cli/help.cc: what teaches the command line: helps in groups, as wide as the terminal, with examples at their ends, and what
+// was meant by a word that is no command or option.
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "cli/cli.h"
 
@@ -78,6 +83,93 @@ constexpr Examples kExamples[] = {
      "bear.\", \"Bamboo.\"]}'"},
 };
 
+struct Group {
+  const char* name;
+  std::vector<std::string_view> options;
+};
+
+// Options of one kind, in every command that has many. What is in no group comes first.
+const std::vector<Group>& Groups() {
+  static const std::vector<Group> groups = {
+      {"Vocabulary", {"vocab", "parity", "preset", "pages", "map-file"}},
+      {"Model", {"model", "model-name", "label", "device", "graph-tokens", "raw"}},
+      {"Texts", {"specials-in-text", "split-special-tokens", "special", "extra-options", "jsonl", "max-stretch-bytes"}},
+      {"Rows",
+       {"max-length", "truncation", "truncation-side", "template", "instruction", "prefix", "middle", "suffix", "max-query-tokens",
+        "max-tokens-per-doc", "overflow", "stride", "max-chunks-per-doc", "file-defaults", "no-auto-truncate", "max-batch-tokens"}},
+      {"Batches",
+       {"layout", "padding-side", "pad-to-multiple-of", "pad-to-length", "sort", "max-rows", "max-tokens", "budget", "slots", "slot-bytes"}},
+      {"Output", {"ids", "pieces", "json", "offsets", "stats", "show", "npz", "top", "html", "output"}},
+      {"Listeners", {"host", "port", "admin-host", "admin-port", "api-key-file"}},
+      {"Limits",
+       {"workers", "queue", "deadline-ms", "header-timeout-ms", "idle-timeout-ms", "drain-ms", "max-connections", "max-body",
+        "body-memory", "max-documents", "max-request-tokens", "max-json-depth", "max-json-elements"}}};
+  return groups;
+}
+
+constexpr size_t kManyOptions = 10;  // of a command; fewer stay in one list
+
+void SetGroups(CLI::App& command) {
+  for (CLI::App* inner : command.get_subcommands([](CLI::App*) { return true; })) SetGroups(*inner);
+  const auto options = command.get_options([](CLI::Option* option) { return option->nonpositional(); });
+  if (options.size() < kManyOptions) return;
+  for (const Group& group : Groups()) {
+    for (CLI::Option* option : options) {
+      if (std::find(group.options.begin(), group.options.end(), option->get_single_name()) != group.options.end()) option->group(group.name);
+    }
+  }
+}
+
+// Returns the columns of the terminal, at least 60 and at most 120; 80 where standard output is none.
+size_t Columns() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return std::clamp<size_t>(size.ws_col, 60, 120);
+}
+
+// Returns the text in lines of at most so many bytes, but for longer words.
+std::string Wrap(std::string_view text, size_t width) {
+  std::string out;
+  size_t used = 0;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const bool breaks = used != 0 && used + 1 + word.size() > width;
+    if (breaks) used = 0;
+    if (!out.empty()) out += breaks ? '\n' : ' ';
+    out += word;
+    used += word.size() + (used != 0);
+  }
+  return out;
+}
+
+class Wrapped : public CLI::Formatter {
+  std::string make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const override {
+    std::string out = CLI::Formatter::make_help(command, std::move(name), mode);
+    for (size_t at; (at = out.find("\n\n\n")) != out.npos;) out.erase(at, 1);  // between groups
+    return out;
+  }
+  std::string make_description(const CLI::App* command) const override {
+    return Wrap(CLI::Formatter::make_description(command), Columns());
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return Wrap(option->get_description(), Columns() - column_width_);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, command->get_display_name(true), Wrap(command->get_description(), Columns() - column_width_),
+                             column_width_);
+    return out.str();
+  }
+};
+
+constexpr std::string_view kVocabularies =
+    "A vocabulary (--vocab) is an image made by `rankfeed compile`, a SentencePiece .model, a HuggingFace tokenizer.json, a vocab.txt or "
+    "vocab.json, or a model's folder with one. The files of a folder then give batch, rerank and serve their --max-length "
+    "(max_seq_length, model_max_length) and the end that is cut off (truncation_side), and batch the side of padding and the padding token. "
+    "Truncation and padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), but for sides and token of a "
+    "folder that says them nowhere else.";
+
 // Letters to put in, leave out or change.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -110,7 +202,19 @@ std::string Nearest(std::string_view word, const std::vector<std::string>& words
 
 }  // namespace
 
-void AddExamples(CLI::App& app) {
+void SetHelp(CLI::App& app) {
+  app.formatter(std::make_shared<Wrapped>());  // before commands are added, which take it over
+  app.footer(Wrap(kVocabularies, Columns()) +
+             "\n\n`rankfeed COMMAND --help` explains a command.\n" +
+             Wrap("RANKFEED_ISA in the environment names the instruction set to run (`rankfeed info` lists them).", Columns()) +
+             "\n\nExamples:\n"
+             "  rankfeed compile tokenizer.json -o vocab.rfimg\n"
+             "  rankfeed encode --vocab vocab.rfimg --special passages.txt\n"
+             "  rankfeed rerank --vocab vocab.rfimg --model MODEL_FOLDER --query 'What is a panda?' --docs passages.jsonl");
+}
+
+void FinishHelp(CLI::App& app) {
+  SetGroups(app);
   for (const Examples& examples : kExamples) {
     CLI::App* command = &app;
     for (std::string_view rest = examples.command; command != nullptr && !rest.empty();) {

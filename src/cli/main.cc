@@ -64,13 +64,7 @@ void AddLabelOption(CLI::App& command, std::string* label) {
 
 void VocabOptions::Add(CLI::App& command, bool required) {
   command
-      .add_option("--vocab", path,
-                  "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
-                  "HuggingFace tokenizer.json, a vocab.txt or vocab.json, or a model's folder with one, whose "
-                  "files then give batch and rerank their --max-length (max_seq_length, model_max_length) and the end that is cut "
-                  "off (truncation_side), and batch the side of padding and the padding token. Truncation and "
-                  "padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), "
-                  "but for sides and token of a folder that says them nowhere else")
+      .add_option("--vocab", path, kVocabHelp)
       ->transform([this](const std::string& given) {
         if (!std::filesystem::is_directory(given)) return given;
         OpenFolder(given);
@@ -224,14 +218,7 @@ int main(int argc, char** argv) {
   CLI::App app("rankfeed: exact Unigram, WordPiece and BPE tokenization and reranker batches", "rankfeed");
   app.set_version_flag("--version", rankfeed::cli::Version());
   app.require_subcommand(1);
-  app.footer(
-      "Examples:\n"
-      "  rankfeed compile tokenizer.json -o vocab.rfimg\n"
-      "  rankfeed encode --vocab vocab.rfimg --special passages.txt\n"
-      "  rankfeed rerank --vocab vocab.rfimg --model MODEL_FOLDER --query 'What is a panda?' --docs passages.jsonl\n"
-      "`rankfeed COMMAND --help` explains a command.\n"
-      "RANKFEED_ISA in the environment names the instruction set to run (`rankfeed info` lists "
-      "them).");
+  rankfeed::cli::SetHelp(app);
   rankfeed::cli::AddCompile(app);
   rankfeed::cli::AddInfo(app);
   rankfeed::cli::AddEncode(app);
@@ -250,7 +237,7 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddRerank(app);
   rankfeed::cli::AddServe(app);
 #endif
-  rankfeed::cli::AddExamples(app);
+  rankfeed::cli::FinishHelp(app);
   // Before the command runs, and after --help and --version, which do not need it.
   app.parse_complete_callback(rankfeed::cli::ForceInstructionSet);
   try {

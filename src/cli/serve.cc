@@ -124,9 +124,7 @@ void AddServe(CLI::App& app) {
   auto c = std::make_shared<ServeCommand>();
   auto& o = c->options;
   command->add_option("--vocab", o.paths.vocab,
-                      "Image, SentencePiece .model, HuggingFace tokenizer.json, vocab.txt or vocab.json, or a model's "
-                      "folder with one, whose tokenizer_config.json then gives --max-length; else the folder of "
-                      "--model");
+                      std::string(kVocabHelp) + "; else the folder of --model");
   AddParityOption(*command, &c->parity);
   AddPagesOption(*command, &c->pages);
   AddPresetOption(*command, &o.paths.preset);

@@ -363,6 +363,19 @@ refused "mistyped command of a command" "did you mean .rankfeed corpus verify.\\
 cases=$((cases + 1))
 "$rankfeed" encoed 2>/dev/null
 [[ $? == 2 ]] || fail "mistyped command: exit status"
+# A help is as wide as the terminal, 80 columns where there is none; options of one kind are a group of many.
+widest() { tr -d '\r' | sed '/^Examples:$/,$d' | grep -vE '^  -|^  [A-Z]|^Usage' | wc -L; }
+for command in "" encode batch "corpus build" compile "receipt run"; do
+  cases=$((cases + 2))
+  # shellcheck disable=SC2086
+  (($("$rankfeed" $command --help | widest) <= 80)) || fail "help of $command: a line of more than 80 columns"
+  # shellcheck disable=SC2086
+  width=$(script -qec "stty cols 64; '$rankfeed' $command --help" /dev/null </dev/null | widest)
+  ((width > 40 && width <= 64)) || fail "help of $command: $width columns in a terminal of 64"
+done
+equal "groups of encode" "Options: Vocabulary: Texts: Output: Rows: Examples:" "$("$rankfeed" encode --help | grep -E '^[A-Z][a-z]+:$' | grep -v Positionals | xargs)"
+equal "groups of few options" "Options: Examples:" "$("$rankfeed" compile --help | grep -E '^[A-Z][a-z]+:$' | grep -v Positionals | xargs)"
+equal "what a vocabulary is, once" 1 "$({ "$rankfeed" --help; "$rankfeed" batch --help; "$rankfeed" encode --help; } | tr -s ' \n' ' ' | grep -o 'padding token\. Truncation and padding' | wc -l)"
 # An option that is none: the nearest is named, before anything that is missing for want of it.
 refused "misspelt option" "^rankfeed: .rankfeed encode. has no option --specail; did you mean --special\?$" "$rankfeed" encode --vocab v.rfimg --specail texts.txt
 refused "underscore in an option" "has no option --max_length; did you mean --max-length\?$" "$rankfeed" batch --max_length=5 --query q --docs docs.jsonl
