@@ -24,7 +24,7 @@ import urllib.request
 # What executes blocks of other languages.
 LANGUAGES = {"cpp": "tests/readme/CMakeLists.txt", "c": "tests/readme/CMakeLists.txt",
              "python": "tests/readme/run_docs.py", "cmake": "tests/docs/run_cmake.sh", "json": "below",
-             "mermaid": "tests/docs/architecture_test.py", "pycon": "tests/readme/run_session.py"}
+             "ini": "tests/serve/model_test.py", "mermaid": "tests/docs/architecture_test.py", "pycon": "tests/readme/run_session.py"}
 
 # Commands (their beginning) that run elsewhere, and where: kind:name, looked up below.
 ELSEWHERE = {
@@ -32,6 +32,8 @@ ELSEWHERE = {
     "rankfeed serve --model": "file:tests/serve/model_test.py",
     "scripts/test.sh": "file:scripts/test.sh",  # this very run
     "scripts/install-deps.sh long": "file:scripts/install-deps.sh",
+    "ctest --preset release": "preset:release",
+    "build-release/tests/words_test": "test:words_test",
     "scripts/python-env.sh long": "file:scripts/python-env.sh",
     "ctest --preset long": "preset:long",
     "cmake --install build": "test:consumer_install",
