@@ -3,9 +3,11 @@
 // slow. Times are processor time of this thread; what is compared are the least of interleaved rounds,
 // so that a busy machine changes neither side.
 //
-// The documented bound (SECURITY.md): an adversarial text costs at most kFactor times as much per byte
-// as plain text; ten times the text takes at most
-// 2.5 times as much per byte (quadratic would be 10), which 250 KB shows as well as 1 MB.
+// The bound: an adversarial text costs at most kFactor times as much per byte as plain text, or kGeneralFactor
+// times as much as plain text on the general path, which is less than kFactor times plain text of XLM-RoBERTa's
+// vocabulary took with offsets before its words were placed in a few steps (3.9 ns a byte, 15.4 on the general
+// path): plain text may become faster, and what other texts cost may not grow with that. Ten times the text
+// takes at most 2.5 times as much per byte (quadratic would be 10), which 250 KB shows as well as 1 MB.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -24,7 +26,7 @@ namespace {
 
 using test::TestEngine;
 
-constexpr double kFactor = 16;  // with plain text on the fast road too
+constexpr double kFactor = 16, kGeneralFactor = 4;
 constexpr size_t kLong = kSanitized ? 20'000 : 250'000;
 
 double Seconds() {
@@ -115,25 +117,28 @@ std::string HuggingFaceFile(const std::string& normalizer, const std::string& pr
 }
 
 void CheckTexts(const std::string& file, const char* name, uint32_t flags = 0) {
-  TestEngine engine(file, static_cast<uint32_t>(2 * kLong));
+  TestEngine engine(file, static_cast<uint32_t>(2 * kLong)), general(file, static_cast<uint32_t>(2 * kLong));
+  general.LeaveFastRoad();
   const std::string plain = Repeat(Units()[0].unit, kLong);
   for (const Text& unit : Units()) {
     const std::string text = Repeat(unit.unit, kLong), tenth = Repeat(unit.unit, kLong / 10);
     const auto encode = [&](const std::string& what) {
       return [&engine, &what, flags] { ASSERT_EQ(engine.Encode(what, flags).status, RANKFEED_OK); };
     };
+    const auto bound = [](const std::vector<double>& times) {
+      return std::max(kFactor * times[0], kGeneralFactor * times[3]);
+    };
     const std::vector<double> seconds = LeastTimes(
         {encode(plain), encode(text),
          [&] {
            for (int i = 0; i < 10; ++i) encode(tenth)();
-         }},
-        [](const auto& times) {
-          return times[1] < kFactor * times[0] && times[1] < 2.5 * times[2];
-        });
-    const double factor = seconds[1] / seconds[0], growth = seconds[1] / seconds[2];
-    std::printf("%-14s %-22s %6.2f times plain text, %5.2f times its tenths\n", name, unit.name, factor,
-                growth);
-    EXPECT_LT(factor, kFactor) << name << ", " << unit.name;
+         },
+         [&] { ASSERT_EQ(general.Encode(plain, flags).status, RANKFEED_OK); }},
+        [&](const auto& times) { return times[1] < bound(times) && times[1] < 2.5 * times[2]; });
+    const double growth = seconds[1] / seconds[2];
+    std::printf("%-14s %-22s %6.2f times plain text, %5.2f times that on the general path, %5.2f times its tenths\n", name,
+                unit.name, seconds[1] / seconds[0], seconds[1] / seconds[3], growth);
+    EXPECT_LT(seconds[1], bound(seconds)) << name << ", " << unit.name;
     EXPECT_LT(growth, 2.5) << name << ", " << unit.name;
   }
 }
