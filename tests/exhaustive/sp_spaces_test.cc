@@ -83,7 +83,7 @@ TEST_P(SpSpaces, EveryShortText) {
                                             ".", "\x01", "\x02", "<x>", "a\u0301",
                                             "\u2581"};
   // Published models have add_dummy_prefix and escape_whitespaces; the others have longer texts in the long suite.
-  const size_t longest = setting.prefix && setting.escape || SweepsAll() ? 5 : 4;
+  const size_t longest = (setting.prefix && setting.escape) || SweepsAll() ? 5 : 4;
   const auto texts = Sequences(letters, kSanitized || setting.suffix ? 3 : longest);
   for (const std::string& text : texts) {
     const Encoding expected = FromReference(older, text);
