@@ -8,7 +8,6 @@
 // usage: bench_builds TEXTS.jsonl LIB_A IMAGE_A LIB_B IMAGE_B [ids|offsets [ISA [CACHE_BYTES]]]
 // An image is made by `rankfeed compile` of its build. ISA: as rankfeed_force_isa takes it, or best. CACHE_BYTES: 4 MiB.
 #include <dlfcn.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 
 #include "measure.h"
 #include "rankfeed/rankfeed.h"
+#include "texts.h"
 
 namespace rankfeed::bench {
 namespace {
@@ -166,17 +166,11 @@ int Main(int argc, char** argv) {
   if (argc > 6) settings.offsets = std::string(argv[6]) == "offsets";
   if (argc > 7) settings.isa = argv[7];
   if (argc > 8) settings.cache_bytes = static_cast<uint32_t>(std::atol(argv[8]));
-  std::vector<std::string> texts;
+  std::vector<std::string> texts = ReadTexts(argv[1]);
   size_t total = 0;
-  simdjson::dom::parser parser;
-  simdjson::dom::document_stream lines;
-  if (parser.load_many(argv[1]).get(lines)) Die(std::string(argv[1]) + " cannot be read");
-  for (const auto line : lines) {
-    std::string_view text;
-    if (line["text"].get(text)) Die("a line without text");
+  for (std::string& text : texts) {
     total += text.size();
-    texts.emplace_back(text);
-    for (char& c : texts.back()) c = c == '\n' || c == '\r' ? ' ' : c;
+    for (char& c : text) c = c == '\n' || c == '\r' ? ' ' : c;
   }
   size_t cut = 0, few = 0;
   for (size_t bytes = 0; bytes < total / 4 * 3;) bytes += texts[cut++].size();

@@ -7,7 +7,6 @@
 //   run        the same with one that has seen the texts
 //
 // usage: bench_pairs VOCABULARY TEXTS.jsonl QUERY
-#include <simdjson.h>
 
 #include <fstream>
 #include <iostream>
@@ -18,6 +17,7 @@
 #include "measure.h"
 #include "placed.h"
 #include "rankfeed/rerank.hpp"
+#include "texts.h"
 
 namespace rankfeed::bench {
 namespace {
@@ -77,15 +77,7 @@ class Pairs {
 
 int Main(int argc, char** argv) {
   if (argc != 4) Die("usage: bench_pairs VOCABULARY TEXTS.jsonl QUERY");
-  std::vector<std::string> texts;
-  simdjson::dom::parser parser;
-  simdjson::dom::document_stream lines;
-  if (parser.load_many(argv[2]).get(lines)) Die(std::string(argv[2]) + " cannot be read");
-  for (const auto line : lines) {
-    std::string_view text;
-    if (line["text"].get(text)) Die("a line without text");
-    texts.emplace_back(text);
-  }
+  const std::vector<std::string> texts = ReadTexts(argv[2]);
   const std::string query = argv[3];
   Pairs pairs(argv[1], texts, query);
   for (std::string command; std::getline(std::cin, command);) {

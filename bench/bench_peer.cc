@@ -14,7 +14,6 @@
 // usage: bench_peer rankfeed IMAGE TEXTS.jsonl [THREADS [CACHE_BYTES]] | bench_peer sentencepiece FILE.model TEXTS.jsonl [THREADS]
 //        bench_peer compile FILE IMAGE
 #include <sentencepiece_processor.h>
-#include <simdjson.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +29,7 @@
 
 #include "measure.h"
 #include "placed.h"
+#include "texts.h"
 
 namespace rankfeed::bench {
 namespace {
@@ -128,17 +128,9 @@ int Main(int argc, char** argv) {
   if (argc < 4 || argc > 6) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS [CACHE_BYTES]]");
   const uint32_t cache_bytes = argc == 6 ? static_cast<uint32_t>(std::strtoul(argv[5], nullptr, 10)) : kCacheBytes;
   const size_t threads = argc >= 5 ? std::strtoul(argv[4], nullptr, 10) : 1;
-  std::vector<std::string> texts;
+  const std::vector<std::string> texts = ReadTexts(argv[3]);
   size_t bytes = 0;
-  simdjson::dom::parser parser;
-  simdjson::dom::document_stream lines;
-  if (parser.load_many(argv[3]).get(lines)) Die(std::string(argv[3]) + " cannot be read");
-  for (const auto line : lines) {
-    std::string_view text;
-    if (line["text"].get(text)) Die("a line without text");
-    texts.emplace_back(text);
-    bytes += text.size() + 8;
-  }
+  for (const std::string& text : texts) bytes += text.size() + 8;
   std::vector<int32_t> ids(4 * bytes);  // written once here: its pages are not the engine's
   const size_t before = ResidentBytes();
   sentencepiece::SentencePieceProcessor processor;

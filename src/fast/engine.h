@@ -38,7 +38,7 @@
 // The files, in the order in which text meets them: queue (texts to runs of segments) with opening
 // and cuts, scan, look_up with cache and key; then of Unigram decode with group_reader and
 // span_writer, models/unigram (paths, ledger), unigram with offsets; of the others words with wordpiece
-// or bpe. segment_writer is what all kinds write with. All loops are in kernels/.
+// or bpe, and word_cuts for offsets. segment_writer is what all kinds write with. All loops are in kernels/.
 #pragma once
 
 #include <cstdint>

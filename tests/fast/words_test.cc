@@ -50,7 +50,7 @@ struct Pair {
   }
   void Compare(const std::string& text, uint32_t flags = 0) {
     const Encoding want = plain.Encode(text, flags);
-    // What the first time spells is found the second, and placed the first time that places are asked for.
+    // The second round finds what the first spelled; places are worked out the first time that they are asked for.
     if (want.status == RANKFEED_OK && flags == 0) CompareColumns(text, want, turn_ % 4);
     for (int round = 0; round < 2; ++round) {
       const Encoding got = fast.Encode(text, flags);
