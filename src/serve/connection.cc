@@ -230,12 +230,13 @@ asio::awaitable<bool> Connection::Turn() {
 }
 
 // Makes the version at the end of the buffer's first line 1.1, which any later one of HTTP/1 is answered as
-// (RFC 9110, 2.5). False for other versions, and for none.
+// (RFC 9110, 2.5). The line may have come as far as its version only: the parser refuses that before it sees the end.
+// False for other versions, and for none.
 bool Connection::ReadAs11() {
   constexpr std::string_view kOfHttp1 = "HTTP/1.";
   char* const data = static_cast<char*>(buffer_.data().data());
-  const size_t size = kOfHttp1.size() + 1, end = std::string_view(data, buffer_.size()).find("\r\n");
-  if (end == std::string_view::npos || end < size) return false;
+  const size_t size = kOfHttp1.size() + 1, end = std::min(std::string_view(data, buffer_.size()).find('\r'), buffer_.size());
+  if (end < size) return false;
   char& minor = data[end - 1];
   if (!std::string_view(data + end - size, size).starts_with(kOfHttp1) || minor < '2' || minor > '9') return false;
   minor = '1';

@@ -7,6 +7,7 @@ of all answers until the end of the connection: a last 200 of its own is that of
 import json
 import socket
 import sys
+import time
 import unittest
 
 from hostile import read_answer
@@ -206,6 +207,22 @@ class Framing(unittest.TestCase):
                     self.assertEqual(want, ENDED)
                 with client.makefile("rb") as file:
                     self.assertEqual([status for status, _, _ in iter(lambda f=file: read_answer(f), None)], want)
+
+    def test_in_two_parts(self):
+        """The same answers where a head comes in two parts, which end and begin around its version."""
+        for name, data, want in (row for row in HEADS if row[0].startswith("HTTP/1.")):
+            version = data.rindex(b"HTTP/1.")
+            for cut in range(version + 6, version + 11):
+                with self.subTest(name, cut=cut - version), socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as client:
+                    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    try:
+                        client.sendall(data[:cut])
+                        time.sleep(0.02)  # read before the rest comes
+                        client.sendall(data[cut:] + PING)
+                    except OSError:  # refused already
+                        self.assertEqual(want, ENDED)
+                    with client.makefile("rb") as file:
+                        self.assertEqual([status for status, _, _ in iter(lambda f=file: read_answer(f), None)], want)
 
     def test_allow(self):
         """405 and OPTIONS say the methods that there are (9110, 10.2.1 and 15.5.6)."""
