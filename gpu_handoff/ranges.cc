@@ -9,9 +9,7 @@
 #include <nvtx3/nvToolsExt.h>
 #endif
 #ifdef RANKFEED_ROCTX
-#include <dlfcn.h>
-
-#include <type_traits>
+#include "symbols.h"
 #endif
 
 namespace rankfeed::handoff {
@@ -32,13 +30,10 @@ Roctx FindRoctx() {
     for (const char* name : {"librocprofiler-sdk-roctx.so.1", "libroctx64.so.4"}) {
       void* const library = dlopen(name, flags);
       if (library == nullptr) continue;
-      const auto find = [&](auto* function, const char* symbol) {
-        *function =
-            reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, symbol));
-        return *function != nullptr;
-      };
-      if (find(&found.start, "roctxRangeStartA") && find(&found.stop, "roctxRangeStop") &&
-          find(&found.push, "roctxRangePushA") && find(&found.pop, "roctxRangePop")) {
+      if (FindSymbol(library, "roctxRangeStartA", &found.start) &&
+          FindSymbol(library, "roctxRangeStop", &found.stop) &&
+          FindSymbol(library, "roctxRangePushA", &found.push) &&
+          FindSymbol(library, "roctxRangePop", &found.pop)) {
         return found;
       }
       found = {};

@@ -24,13 +24,13 @@ int32_t ResultOf(vendor::Error error) {
   switch (error) {
     case vendor::kSuccess:
       return RANKFEED_GPU_OK;
-    case vendor::kNotReady:
+    case RANKFEED_VENDOR_NAME(ErrorNotReady):
       return RANKFEED_GPU_NOT_READY;
-    case vendor::kNoMemory:
+    case RANKFEED_VENDOR_NAME(ErrorMemoryAllocation):
       return RANKFEED_GPU_NO_MEMORY;
-    case vendor::kNoDevice:
+    case RANKFEED_VENDOR_NAME(ErrorNoDevice):
       return RANKFEED_GPU_NO_DEVICE;
-    case vendor::kOldDriver:
+    case RANKFEED_VENDOR_NAME(ErrorInsufficientDriver):
       return RANKFEED_GPU_OLD_DRIVER;
     default:
       return static_cast<int32_t>(error);
@@ -38,8 +38,15 @@ int32_t ResultOf(vendor::Error error) {
 }
 
 int32_t Finish(vendor::Error error) {
-  if (error != vendor::kSuccess) (void)vendor::GetLastError();
+  if (error != vendor::kSuccess) (void)RANKFEED_VENDOR_CALL(GetLastError)();
   return ResultOf(error);
+}
+
+// Returns the result of a call of the runtime with the context's device current.
+template <class Call>
+int32_t InScope(void* ctx, const Call& call) {
+  const DeviceScope scope(ctx);
+  return scope.rc() != RANKFEED_GPU_OK ? scope.rc() : Finish(call());
 }
 
 vendor::Stream StreamOf(void* stream) {
@@ -51,11 +58,12 @@ vendor::Event EventOf(void* event) {
 
 int32_t DeviceCount(void*, int32_t* count) {
   int devices = 0;
-  int32_t rc = Finish(vendor::GetDeviceCount(&devices));
+  int32_t rc = Finish(RANKFEED_VENDOR_CALL(GetDeviceCount)(&devices));
   // The runtime says of no driver what it says of an old one; only the former has no version.
   int version = 0;
   if (rc == RANKFEED_GPU_OLD_DRIVER &&
-      (Finish(vendor::DriverVersion(&version)) != RANKFEED_GPU_OK || version == 0)) {
+      (Finish(RANKFEED_VENDOR_CALL(DriverGetVersion)(&version)) != RANKFEED_GPU_OK ||
+       version == 0)) {
     rc = RANKFEED_GPU_NO_DEVICE;
   }
   *count = rc == RANKFEED_GPU_OK ? devices : 0;
@@ -89,176 +97,160 @@ void Describe(void* ctx, char* out, size_t capacity) {
 }
 
 int32_t PciBusId(void* ctx, char* out, size_t capacity) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::PciBusId(out, static_cast<int>(capacity), ContextOf(ctx).device.ordinal));
+  return InScope(ctx, [&] {
+    return RANKFEED_VENDOR_CALL(DeviceGetPCIBusId)(out, static_cast<int>(capacity),
+                                                   ContextOf(ctx).device.ordinal);
+  });
 }
 
 int32_t PageLock(void* ctx, size_t bytes, uint32_t flags, rankfeed_gpu_host_block* out) {
   *out = {};
   if (flags != 0 || bytes == 0) return RANKFEED_GPU_INVALID;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  void* host = nullptr;
-  if (const int32_t rc = Finish(vendor::HostAlloc(&host, bytes))) return rc;
-  std::memset(host, 0, bytes);
-  void* mapped = nullptr;
-  if (vendor::HostDevicePointer(&mapped, host) != vendor::kSuccess) {
-    (void)vendor::GetLastError();
-    mapped = nullptr;
-  }
-  out->host = host;
-  out->mapped = mapped;
-  out->bytes = bytes;
-  out->locked = 1;
-  return RANKFEED_GPU_OK;
+  return InScope(ctx, [&] {
+    void *host = nullptr, *mapped = nullptr;
+    const vendor::Error error = vendor::HostAlloc(&host, bytes);
+    if (error != vendor::kSuccess) return error;
+    std::memset(host, 0, bytes);
+    if (Finish(RANKFEED_VENDOR_CALL(HostGetDevicePointer)(&mapped, host, 0)) != RANKFEED_GPU_OK)
+      mapped = nullptr;
+    out->host = host;
+    out->mapped = mapped;
+    out->bytes = bytes;
+    out->locked = 1;
+    return error;
+  });
 }
 
 // Waits for the device, as backend.h asks.
 void PageUnlock(void* ctx, rankfeed_gpu_host_block* block) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::HostFree(block->host));
+  (void)InScope(ctx, [&] { return vendor::HostFree(block->host); });
   *block = {};
 }
 
 int32_t DeviceAlloc(void* ctx, size_t bytes, void** out) {
   *out = nullptr;
   if (bytes == 0) return RANKFEED_GPU_INVALID;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::Malloc(out, bytes));
+  return InScope(ctx, [&] { return vendor::Malloc(out, bytes); });
 }
 void DeviceFree(void* ctx, void* memory) {
   if (memory == nullptr) return;
-  const DeviceScope scope(ctx);
-  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::Free(memory));
+  (void)InScope(ctx, [&] { return RANKFEED_VENDOR_CALL(Free)(memory); });
+}
+
+// Makes a handle of the runtime's and gives it to *out; null where that fails.
+template <class Handle, class Make>
+int32_t MakeHandle(void* ctx, void** out, const Make& make) {
+  Handle made = nullptr;
+  const int32_t rc = InScope(ctx, [&] { return make(&made); });
+  *out = made;
+  return rc;
 }
 
 int32_t StreamCreate(void* ctx, void** stream) {
-  *stream = nullptr;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  vendor::Stream made = nullptr;
-  const int32_t rc = Finish(vendor::StreamCreate(&made));
-  *stream = made;
-  return rc;
+  return MakeHandle<vendor::Stream>(ctx, stream, [](vendor::Stream* out) {
+    return RANKFEED_VENDOR_CALL(StreamCreateWithFlags)(out,
+                                                       RANKFEED_VENDOR_NAME(StreamNonBlocking));
+  });
 }
 void StreamDestroy(void* ctx, void* stream) {
   if (stream == nullptr) return;
-  const DeviceScope scope(ctx);
-  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::StreamDestroy(StreamOf(stream)));
+  (void)InScope(ctx, [&] { return RANKFEED_VENDOR_CALL(StreamDestroy)(StreamOf(stream)); });
 }
 int32_t StreamSynchronize(void* ctx, void* stream) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::StreamSynchronize(StreamOf(stream)));
+  return InScope(ctx, [&] { return RANKFEED_VENDOR_CALL(StreamSynchronize)(StreamOf(stream)); });
 }
 int32_t LaunchHost(void* ctx, void* stream, void (*function)(void*), void* argument) {
   if (function == nullptr) return RANKFEED_GPU_INVALID;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::LaunchHost(StreamOf(stream), function, argument));
+  return InScope(ctx, [&] { return vendor::LaunchHost(StreamOf(stream), function, argument); });
 }
 
 int32_t CopyAsync(void* ctx, void* dst, const void* src, size_t bytes, void* stream) {
   if (dst == nullptr || src == nullptr) return RANKFEED_GPU_INVALID;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::CopyAsync(dst, src, bytes, StreamOf(stream)));
+  return InScope(ctx, [&] {
+    return RANKFEED_VENDOR_CALL(MemcpyAsync)(dst, src, bytes, RANKFEED_VENDOR_NAME(MemcpyDefault),
+                                             StreamOf(stream));
+  });
 }
 
+template <unsigned flags>
 int32_t EventCreate(void* ctx, void** event) {
-  *event = nullptr;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  vendor::Event made = nullptr;
-  const int32_t rc = Finish(vendor::EventCreate(&made, vendor::kEventWithoutTime));
-  *event = made;
-  return rc;
-}
-int32_t EventCreateTimed(void* ctx, void** event) {
-  *event = nullptr;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  vendor::Event made = nullptr;
-  const int32_t rc = Finish(vendor::EventCreate(&made, vendor::kEventDefault));
-  *event = made;
-  return rc;
+  return MakeHandle<vendor::Event>(ctx, event, [](vendor::Event* out) {
+    return RANKFEED_VENDOR_CALL(EventCreateWithFlags)(out, flags);
+  });
 }
 void EventDestroy(void* ctx, void* event) {
   if (event == nullptr) return;
-  const DeviceScope scope(ctx);
-  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::EventDestroy(EventOf(event)));
+  (void)InScope(ctx, [&] { return RANKFEED_VENDOR_CALL(EventDestroy)(EventOf(event)); });
 }
 int32_t EventRecord(void* ctx, void* event, void* stream) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::EventRecord(EventOf(event), StreamOf(stream)));
+  return InScope(
+      ctx, [&] { return RANKFEED_VENDOR_CALL(EventRecord)(EventOf(event), StreamOf(stream)); });
 }
 // In a scope too: from a thread without a device the runtime would make a context on device 0. An
 // event that a capture has recorded says nothing about the slot before the graph has run.
 int32_t EventQuery(void* ctx, void* event) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  const vendor::Error error = vendor::EventQuery(EventOf(event));
-  const int32_t rc = Finish(error);
-  return error == vendor::kCaptureUnsupported || error == vendor::kCapturedEvent
+  vendor::Error error = vendor::kSuccess;
+  const int32_t rc =
+      InScope(ctx, [&] { return error = RANKFEED_VENDOR_CALL(EventQuery)(EventOf(event)); });
+  return error == RANKFEED_VENDOR_NAME(ErrorStreamCaptureUnsupported) ||
+                 error == RANKFEED_VENDOR_NAME(ErrorCapturedEvent)
              ? int32_t{RANKFEED_GPU_NOT_READY}
              : rc;
 }
 int32_t StreamWaitEvent(void* ctx, void* stream, void* event) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::StreamWaitEvent(StreamOf(stream), EventOf(event)));
+  return InScope(ctx, [&] {
+    return RANKFEED_VENDOR_CALL(StreamWaitEvent)(StreamOf(stream), EventOf(event), 0);
+  });
 }
 // Milliseconds in a float: good to half a microsecond within seconds, which batches stay below.
 int32_t EventElapsed(void* ctx, void* begin, void* end, uint64_t* ns) {
-  *ns = 0;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   float ms = 0;
-  const vendor::Error error = vendor::EventElapsed(&ms, EventOf(begin), EventOf(end));
-  *ns = error == vendor::kSuccess && ms > 0 ? static_cast<uint64_t>(static_cast<double>(ms) * 1e6)
-                                            : 0;
+  vendor::Error error = vendor::kSuccess;
+  const int32_t rc = InScope(ctx, [&] {
+    return error = RANKFEED_VENDOR_CALL(EventElapsedTime)(&ms, EventOf(begin), EventOf(end));
+  });
+  *ns = rc == RANKFEED_GPU_OK && ms > 0 ? static_cast<uint64_t>(static_cast<double>(ms) * 1e6) : 0;
   // Never recorded: the vendor calls the handle invalid.
-  return error == vendor::kInvalidHandle
-             ? (void(vendor::GetLastError()), int32_t{RANKFEED_GPU_NOT_READY})
-             : Finish(error);
+  return error == RANKFEED_VENDOR_NAME(ErrorInvalidResourceHandle) ? int32_t{RANKFEED_GPU_NOT_READY}
+                                                                   : rc;
 }
 
 // Thread local: other threads may go on allocating and synchronizing. This one is relaxed in every
 // call besides (DeviceScope).
 int32_t CaptureBegin(void* ctx, void* stream) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::StreamBeginCapture(StreamOf(stream), vendor::kCaptureThreadLocal));
+  return InScope(ctx, [&] {
+    return RANKFEED_VENDOR_CALL(StreamBeginCapture)(
+        StreamOf(stream), RANKFEED_VENDOR_NAME(StreamCaptureModeThreadLocal));
+  });
 }
 int32_t CaptureEnd(void* ctx, void* stream, void** graph) {
   if (graph != nullptr) *graph = nullptr;
   const DeviceScope scope(ctx);
   if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  vendor::Graph recorded = nullptr;
-  int32_t rc = Finish(vendor::StreamEndCapture(StreamOf(stream), &recorded));
-  vendor::GraphExec executable = nullptr;
+  RANKFEED_VENDOR_NAME(Graph_t) recorded = nullptr;
+  int32_t rc = Finish(RANKFEED_VENDOR_CALL(StreamEndCapture)(StreamOf(stream), &recorded));
+  RANKFEED_VENDOR_NAME(GraphExec_t) executable = nullptr;
   if (rc == RANKFEED_GPU_OK && graph != nullptr) {
-    rc = recorded == nullptr ? int32_t{RANKFEED_GPU_INVALID}
-                             : Finish(vendor::GraphInstantiate(&executable, recorded));
+    rc = recorded == nullptr
+             ? int32_t{RANKFEED_GPU_INVALID}
+             : Finish(RANKFEED_VENDOR_CALL(GraphInstantiateWithFlags)(&executable, recorded, 0));
     if (rc == RANKFEED_GPU_OK && executable == nullptr) rc = RANKFEED_GPU_INVALID;
     *graph = executable;
   }
-  if (recorded != nullptr) (void)Finish(vendor::GraphDestroy(recorded));
+  if (recorded != nullptr) (void)Finish(RANKFEED_VENDOR_CALL(GraphDestroy)(recorded));
   return rc;
 }
+
+RANKFEED_VENDOR_NAME(GraphExec_t) GraphOf(void* graph) {
+  return static_cast<RANKFEED_VENDOR_NAME(GraphExec_t)>(graph);
+}
 int32_t GraphLaunch(void* ctx, void* graph, void* stream) {
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
-  return Finish(vendor::GraphLaunch(static_cast<vendor::GraphExec>(graph), StreamOf(stream)));
+  return InScope(
+      ctx, [&] { return RANKFEED_VENDOR_CALL(GraphLaunch)(GraphOf(graph), StreamOf(stream)); });
 }
 void GraphDestroy(void* ctx, void* graph) {
   if (graph == nullptr) return;
-  const DeviceScope scope(ctx);
-  if (scope.rc() != RANKFEED_GPU_OK) return;
-  (void)Finish(vendor::GraphExecDestroy(static_cast<vendor::GraphExec>(graph)));
+  (void)InScope(ctx, [&] { return RANKFEED_VENDOR_CALL(GraphExecDestroy)(GraphOf(graph)); });
 }
 
 const rankfeed_gpu_backend* Table() {
@@ -282,12 +274,12 @@ const rankfeed_gpu_backend* Table() {
     b.stream_synchronize = StreamSynchronize;
     b.launch_host = LaunchHost;
     b.copy_async = CopyAsync;
-    b.event_create = EventCreate;
+    b.event_create = EventCreate<RANKFEED_VENDOR_NAME(EventDisableTiming)>;
     b.event_destroy = EventDestroy;
     b.event_record = EventRecord;
     b.event_query = EventQuery;
     b.stream_wait_event = StreamWaitEvent;
-    b.event_create_timed = EventCreateTimed;
+    b.event_create_timed = EventCreate<RANKFEED_VENDOR_NAME(EventDefault)>;
     b.event_elapsed = EventElapsed;
     b.ops = DeviceOps();
     b.pci_bus_id = PciBusId;
@@ -314,12 +306,12 @@ DeviceScope::~DeviceScope() {
 }
 
 int ExchangeCapture(int wanted) {
-  auto mode = static_cast<vendor::CaptureMode>(wanted);
-  (void)vendor::ExchangeCaptureMode(&mode);
+  auto mode = static_cast<RANKFEED_VENDOR_NAME(StreamCaptureMode)>(wanted);
+  (void)RANKFEED_VENDOR_CALL(ThreadExchangeStreamCaptureMode)(&mode);
   return static_cast<int>(mode);
 }
 int RelaxCapture() {
-  return ExchangeCapture(vendor::kCaptureRelaxed);
+  return ExchangeCapture(RANKFEED_VENDOR_NAME(StreamCaptureModeRelaxed));
 }
 
 int32_t DeviceResult(int error) {

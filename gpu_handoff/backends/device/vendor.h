@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// backends/device/vendor.h: the vendor that this translation unit is compiled for, as the namespace
-// `vendor` and the struct VendorDevice; and what a vendor has to say in a file of its own
-// (backends/cuda/current_cuda.cc, backends/hip/current_hip.cc), because their ways differ.
+// backends/device/vendor.h: the vendor that this translation unit is compiled for. Both runtimes
+// have the same functions, types and numbers but for what they begin with: RANKFEED_VENDOR_NAME
+// puts it before a name, RANKFEED_VENDOR_CALL before that of a function, to call it. The namespace
+// `vendor` and the struct VendorDevice have what differs by more, and backends/cuda/current_cuda.cc
+// and backends/hip/current_hip.cc what takes a file of its own.
 #ifndef RANKFEED_GPU_HANDOFF_BACKENDS_DEVICE_VENDOR_H_
 #define RANKFEED_GPU_HANDOFF_BACKENDS_DEVICE_VENDOR_H_
 
@@ -14,6 +16,13 @@
 #endif
 
 namespace rankfeed::handoff {
+
+namespace vendor {
+using Error = RANKFEED_VENDOR_NAME(Error_t);
+using Stream = RANKFEED_VENDOR_NAME(Stream_t);
+using Event = RANKFEED_VENDOR_NAME(Event_t);
+inline constexpr Error kSuccess = RANKFEED_VENDOR_NAME(Success);
+}  // namespace vendor
 
 // Results are those of backend.h. The device is one that is there.
 int32_t OpenVendorDevice(int ordinal, VendorDevice* out);

@@ -20,7 +20,7 @@ int32_t OpenVendorDevice(int ordinal, VendorDevice* out) {
   int32_t rc = MakeCurrent(*out, &before);
   if (rc != RANKFEED_GPU_OK) return rc;
   const int mode = RelaxCapture();
-  rc = DeviceFinish(hipFree(nullptr));
+  rc = DeviceFinish(RANKFEED_VENDOR_CALL(Free)(nullptr));
   (void)ExchangeCapture(mode);
   RestoreCurrent(*out, before);
   return rc;
@@ -30,7 +30,8 @@ void CloseVendorDevice(const VendorDevice&) {}
 
 void DescribeVendorDevice(const VendorDevice& device, char* out, size_t capacity) {
   char name[64] = "", architecture[32] = "";
-  if (DeviceFinish(hipDeviceGetName(name, sizeof name, device.ordinal)) != RANKFEED_GPU_OK) {
+  if (DeviceFinish(RANKFEED_VENDOR_CALL(DeviceGetName)(name, sizeof name, device.ordinal)) !=
+      RANKFEED_GPU_OK) {
     std::snprintf(out, capacity, "unknown device");
     return;
   }
@@ -40,15 +41,15 @@ void DescribeVendorDevice(const VendorDevice& device, char* out, size_t capacity
 
 int32_t MakeCurrent(const VendorDevice& device, int* before) {
   int current = 0;
-  int32_t rc = DeviceFinish(hipGetDevice(&current));
+  int32_t rc = DeviceFinish(RANKFEED_VENDOR_CALL(GetDevice)(&current));
   *before = current == device.ordinal ? kUnchanged : current;
   if (rc == RANKFEED_GPU_OK && *before != kUnchanged)
-    rc = DeviceFinish(hipSetDevice(device.ordinal));
+    rc = DeviceFinish(RANKFEED_VENDOR_CALL(SetDevice)(device.ordinal));
   return rc;
 }
 
 void RestoreCurrent(const VendorDevice&, int before) {
-  if (before != kUnchanged) (void)hipSetDevice(before);
+  if (before != kUnchanged) (void)RANKFEED_VENDOR_CALL(SetDevice)(before);
 }
 
 }  // namespace rankfeed::handoff

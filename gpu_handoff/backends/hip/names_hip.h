@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// backends/hip/names_hip.h: HIP's names for what backends/device asks of a runtime. The functions
-// are hip_runtime.cc's, which opens the libamdhip64 that is there; a machine without it or without
-// a device gets NO_DEVICE.
+// backends/hip/names_hip.h: HIP's names for what backends/device asks of a runtime. Calls go to the
+// libamdhip64 that is there, which hip_runtime.cc opens: linked to a soname, this library would
+// load with one major version of ROCm only, and not at all on a machine without. A machine without
+// it or without a device gets NO_DEVICE.
+//
+// Only functions whose parameters are the same from ROCm 5 to 7 are called: no structures of the
+// runtime's but dim3, and no numbers beyond those of hip_runtime_api.h 5.2.
 #ifndef RANKFEED_GPU_HANDOFF_BACKENDS_HIP_NAMES_HIP_H_
 #define RANKFEED_GPU_HANDOFF_BACKENDS_HIP_NAMES_HIP_H_
 
@@ -13,13 +17,26 @@
 
 #include "rankfeed/handoff.h"
 
-#ifdef __HIP_PLATFORM_NVIDIA__  // missing in HIP's headers for that platform
+#define RANKFEED_GPU_BACKEND_FUNCTION rankfeed_handoff_hip_backend
+#define RANKFEED_VENDOR_NAME(name) hip##name
+
+#ifdef __HIP_PLATFORM_NVIDIA__
+// Missing in HIP's headers for that platform.
 inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
   return hipCUDAErrorTohipError(cudaThreadExchangeStreamCaptureMode(mode));
 }
+#define RANKFEED_HIP_CALL(name, type) static_cast<type>(hip##name)
+#define RANKFEED_VENDOR_CALL(name) hip##name
+#else
+// The function of the runtime that is found when it is first called.
+#define RANKFEED_HIP_CALL(name, type)                                         \
+  [] {                                                                        \
+    static const ::rankfeed::handoff::HipFunction in_runtime{                 \
+        reinterpret_cast<type>(::rankfeed::handoff::HipSymbol("hip" #name))}; \
+    return in_runtime;                                                        \
+  }()
+#define RANKFEED_VENDOR_CALL(name) RANKFEED_HIP_CALL(name, decltype(&hip##name))
 #endif
-
-#define RANKFEED_GPU_BACKEND_FUNCTION rankfeed_handoff_hip_backend
 
 namespace rankfeed::handoff {
 
@@ -30,6 +47,17 @@ struct VendorDevice {
 // hip_runtime.cc: the device's instruction set ("gfx90a:sramecc+:xnack-"), or which ROCm there is
 // where that cannot be asked for.
 void HipArchitecture(int device, char* out, size_t capacity);
+// Returns null when there is no runtime, or it lacks the function.
+void* HipSymbol(const char* name);
+
+template <class... Parameters>
+struct HipFunction {
+  explicit HipFunction(hipError_t (*function)(Parameters...)) : found(function) {}
+  hipError_t (*found)(Parameters...);
+  hipError_t operator()(Parameters... parameters) const {
+    return found != nullptr ? found(parameters...) : hipErrorNoDevice;
+  }
+};
 
 namespace vendor {
 
@@ -42,71 +70,17 @@ inline constexpr int32_t kDlHostDeviceType = RANKFEED_DL_ROCM_HOST;
 inline constexpr int32_t kDlDeviceType = RANKFEED_DL_ROCM;
 #endif
 
-using Error = hipError_t;
-using Stream = hipStream_t;
-using Event = hipEvent_t;
-using CaptureMode = hipStreamCaptureMode;
-using Graph = hipGraph_t;
-using GraphExec = hipGraphExec_t;
-
-inline constexpr Error kSuccess = hipSuccess;
-inline constexpr Error kNotReady = hipErrorNotReady;
-inline constexpr Error kNoMemory = hipErrorOutOfMemory;
-inline constexpr Error kNoDevice = hipErrorNoDevice;
-inline constexpr Error kOldDriver = hipErrorInsufficientDriver;
-inline constexpr Error kInvalidHandle = hipErrorInvalidHandle;
-inline constexpr Error kCaptureUnsupported = hipErrorStreamCaptureUnsupported;
-inline constexpr Error kCapturedEvent = hipErrorCapturedEvent;
-inline constexpr CaptureMode kCaptureRelaxed = hipStreamCaptureModeRelaxed;
-inline constexpr CaptureMode kCaptureThreadLocal = hipStreamCaptureModeThreadLocal;
-inline constexpr unsigned kEventDefault = hipEventDefault;
-inline constexpr unsigned kEventWithoutTime = hipEventDisableTiming;
-
-inline Error GetLastError() {
-  return hipGetLastError();
+// These two have overloads.
+inline hipError_t Malloc(void** out, size_t bytes) {
+  return RANKFEED_HIP_CALL(Malloc, hipError_t(*)(void**, size_t))(out, bytes);
 }
-inline Error GetDeviceCount(int* count) {
-  return hipGetDeviceCount(count);
-}
-inline Error DriverVersion(int* version) {
-  return hipDriverGetVersion(version);
-}
-inline Error PciBusId(char* out, int capacity, int device) {
-  return hipDeviceGetPCIBusId(out, capacity, device);
-}
-inline Error ExchangeCaptureMode(CaptureMode* mode) {
-  return hipThreadExchangeStreamCaptureMode(mode);
-}
-inline Error HostAlloc(void** out, size_t bytes) {
-  return hipHostMalloc(out, bytes, hipHostMallocPortable | hipHostMallocMapped);
+inline hipError_t HostAlloc(void** out, size_t bytes) {
+  return RANKFEED_HIP_CALL(HostMalloc, hipError_t(*)(void**, size_t, unsigned))(
+      out, bytes, hipHostMallocPortable | hipHostMallocMapped);
 }
 // Waits for the device (HIP programming manual, host memory).
-inline Error HostFree(void* memory) {
-  return hipHostFree(memory);
-}
-inline Error HostDevicePointer(void** out, void* host) {
-  return hipHostGetDevicePointer(out, host, 0);
-}
-inline Error Malloc(void** out, size_t bytes) {
-  return hipMalloc(out, bytes);
-}
-inline Error Free(void* memory) {
-  return hipFree(memory);
-}
-inline Error CopyAsync(void* to, const void* from, size_t bytes, Stream stream) {
-  return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream);
-}
-inline Error StreamCreate(Stream* out) {
-  return hipStreamCreateWithFlags(out, hipStreamNonBlocking);
-}
-inline Error StreamDestroy(Stream stream) {
-  return hipStreamDestroy(stream);
-}
-inline Error StreamSynchronize(Stream stream) {
-  return hipStreamSynchronize(stream);
-}
-inline Error StreamWaitEvent(Stream stream, Event event) {
-  return hipStreamWaitEvent(stream, event, 0);
+inline hipError_t HostFree(void* memory) {
+  return RANKFEED_VENDOR_CALL(HostFree)(memory);
 }
 // hipLaunchHostFunc is declared but not defined by HIP 5.2 (Debian 12), so the older callback
 // stands in, whose function has another form.
@@ -114,54 +88,17 @@ struct HostCall {
   void (*function)(void*);
   void* argument;
 };
-inline void RunHostCall(Stream, Error, void* call) {
+inline void RunHostCall(hipStream_t, hipError_t, void* call) {
   const HostCall copy = *static_cast<HostCall*>(call);
   delete static_cast<HostCall*>(call);
   copy.function(copy.argument);
 }
-inline Error LaunchHost(Stream stream, void (*function)(void*), void* argument) {
+inline hipError_t LaunchHost(hipStream_t stream, void (*function)(void*), void* argument) {
   auto* call = new (std::nothrow) HostCall{function, argument};
-  if (call == nullptr) return kNoMemory;
-  const Error error = hipStreamAddCallback(stream, RunHostCall, call, 0);
-  if (error != kSuccess) delete call;
+  if (call == nullptr) return hipErrorOutOfMemory;
+  const hipError_t error = RANKFEED_VENDOR_CALL(StreamAddCallback)(stream, RunHostCall, call, 0);
+  if (error != hipSuccess) delete call;
   return error;
-}
-inline Error EventCreate(Event* out, unsigned flags) {
-  return hipEventCreateWithFlags(out, flags);
-}
-inline Error EventDestroy(Event event) {
-  return hipEventDestroy(event);
-}
-inline Error EventRecord(Event event, Stream stream) {
-  return hipEventRecord(event, stream);
-}
-inline Error EventQuery(Event event) {
-  return hipEventQuery(event);
-}
-inline Error EventElapsed(float* ms, Event begin, Event end) {
-  return hipEventElapsedTime(ms, begin, end);
-}
-inline Error StreamBeginCapture(Stream stream, CaptureMode mode) {
-  return hipStreamBeginCapture(stream, mode);
-}
-inline Error StreamEndCapture(Stream stream, Graph* out) {
-  return hipStreamEndCapture(stream, out);
-}
-inline Error GraphInstantiate(GraphExec* out, Graph graph) {
-  return hipGraphInstantiateWithFlags(out, graph, 0);
-}
-inline Error GraphLaunch(GraphExec graph, Stream stream) {
-  return hipGraphLaunch(graph, stream);
-}
-inline Error GraphDestroy(Graph graph) {
-  return hipGraphDestroy(graph);
-}
-inline Error GraphExecDestroy(GraphExec graph) {
-  return hipGraphExecDestroy(graph);
-}
-inline Error LaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                          size_t shared_bytes, Stream stream) {
-  return hipLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
 }
 
 }  // namespace vendor

@@ -9,9 +9,10 @@
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <type_traits>
 
+#include "crossencoder/kernels/lt_gemm.h"
 #include "crossencoder/ops.h"
+#include "symbols.h"
 
 namespace rankfeed::handoff {
 
@@ -31,55 +32,36 @@ struct VendorLt {
   static constexpr auto kTranspose = CUBLAS_OP_T;
   static constexpr auto kMaxWorkspace = CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
 
-  decltype(&cublasLtCreate) Create;
-  decltype(&cublasLtDestroy) Destroy;
-  decltype(&cublasLtMatmulDescCreate) DescriptionCreate;
-  decltype(&cublasLtMatmulDescDestroy) DescriptionDestroy;
-  decltype(&cublasLtMatmulDescSetAttribute) DescriptionSet;
-  decltype(&cublasLtMatrixLayoutCreate) LayoutCreate;
-  decltype(&cublasLtMatrixLayoutDestroy) LayoutDestroy;
-  decltype(&cublasLtMatmulPreferenceCreate) PreferenceCreate;
-  decltype(&cublasLtMatmulPreferenceDestroy) PreferenceDestroy;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) PreferenceSet;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) Heuristic;
-  decltype(&cublasLtMatmul) Multiply;
-  decltype(&cublasLtGetVersion) version;
+#define RANKFEED_LT_MEMBER(name) decltype(&cublasLt##name) name;
+  RANKFEED_LT_FUNCTIONS(RANKFEED_LT_MEMBER)
+#undef RANKFEED_LT_MEMBER
 
   bool Load() {
-    char name[32];
-    std::snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
-    void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // stays for the life of the process
+    char file[32];
+    std::snprintf(file, sizeof file, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
+    void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);  // stays for the life of the process
     if (library == nullptr) return false;
-    const auto find = [library](auto* function, const char* symbol) {
-      *function =
-          reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, symbol));
-      return *function != nullptr;
-    };
-    return find(&Create, "cublasLtCreate") && find(&Destroy, "cublasLtDestroy") &&
-           find(&DescriptionCreate, "cublasLtMatmulDescCreate") &&
-           find(&DescriptionDestroy, "cublasLtMatmulDescDestroy") &&
-           find(&DescriptionSet, "cublasLtMatmulDescSetAttribute") &&
-           find(&LayoutCreate, "cublasLtMatrixLayoutCreate") &&
-           find(&LayoutDestroy, "cublasLtMatrixLayoutDestroy") &&
-           find(&PreferenceCreate, "cublasLtMatmulPreferenceCreate") &&
-           find(&PreferenceDestroy, "cublasLtMatmulPreferenceDestroy") &&
-           find(&PreferenceSet, "cublasLtMatmulPreferenceSetAttribute") &&
-           find(&Heuristic, "cublasLtMatmulAlgoGetHeuristic") &&
-           find(&Multiply, "cublasLtMatmul") && find(&version, "cublasLtGetVersion");
+#define RANKFEED_LT_FIND(name) &&FindSymbol(library, "cublasLt" #name, &name)
+    return true RANKFEED_LT_FUNCTIONS(RANKFEED_LT_FIND);
+#undef RANKFEED_LT_FIND
   }
-  int Version(Handle) const { return static_cast<int>(version()); }
+  int Version(Handle) const {
+    return static_cast<int>(GetVersion());
+  }
   static cudaDataType_t TypeOf(uint32_t dtype) {
     return dtype == RANKFEED_DTYPE_F16    ? CUDA_R_16F
            : dtype == RANKFEED_DTYPE_BF16 ? CUDA_R_16BF
                                           : CUDA_R_32F;
   }
-  static cudaStream_t StreamOf(void* stream) { return static_cast<cudaStream_t>(stream); }
+  static cudaStream_t StreamOf(void* stream) {
+    return static_cast<cudaStream_t>(stream);
+  }
   // Sums of parts of k may be added in the output's type otherwise, and half types lose bits there.
   bool KeepSumsInFloat(Preference preference) const {
     const uint32_t schemes =
         CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    return PreferenceSet(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
-                         sizeof schemes) == kSuccess;
+    return MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                        &schemes, sizeof schemes) == kSuccess;
   }
 };
 

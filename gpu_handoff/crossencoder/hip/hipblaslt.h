@@ -13,9 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <type_traits>
 
+#include "crossencoder/kernels/lt_gemm.h"
 #include "crossencoder/ops.h"
+#include "symbols.h"
 
 namespace rankfeed::handoff {
 
@@ -48,60 +49,49 @@ struct VendorLt {
 
   Status (*Create)(Handle*);
   Status (*Destroy)(Handle);
-  Status (*DescriptionCreate)(Description*, int compute, int scale);
-  Status (*DescriptionDestroy)(Description);
-  Status (*DescriptionSet)(Description, int attribute, const void*, size_t);
-  Status (*LayoutCreate)(Layout*, int type, uint64_t rows, uint64_t columns, int64_t stride);
-  Status (*LayoutDestroy)(Layout);
-  Status (*PreferenceCreate)(Preference*);
-  Status (*PreferenceDestroy)(Preference);
-  Status (*PreferenceSet)(Preference, int attribute, const void*, size_t);
-  Status (*Heuristic)(Handle, Description, Layout, Layout, Layout, Layout, Preference, int wanted,
-                      Result*, int* found);
-  Status (*Multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b,
-                     Layout, const void* beta, const void* c, Layout, void* d, Layout,
-                     const Algorithm*, void* workspace, size_t workspace_bytes, void* stream);
-  Status (*version)(Handle, int*);
+  Status (*MatmulDescCreate)(Description*, int compute, int scale);
+  Status (*MatmulDescDestroy)(Description);
+  Status (*MatmulDescSetAttribute)(Description, int attribute, const void*, size_t);
+  Status (*MatrixLayoutCreate)(Layout*, int type, uint64_t rows, uint64_t columns, int64_t stride);
+  Status (*MatrixLayoutDestroy)(Layout);
+  Status (*MatmulPreferenceCreate)(Preference*);
+  Status (*MatmulPreferenceDestroy)(Preference);
+  Status (*MatmulPreferenceSetAttribute)(Preference, int attribute, const void*, size_t);
+  Status (*MatmulAlgoGetHeuristic)(Handle, Description, Layout, Layout, Layout, Layout, Preference,
+                                   int wanted, Result*, int* found);
+  Status (*Matmul)(Handle, Description, const void* alpha, const void* a, Layout, const void* b,
+                   Layout, const void* beta, const void* c, Layout, void* d, Layout,
+                   const Algorithm*, void* workspace, size_t workspace_bytes, void* stream);
+  Status (*GetVersion)(Handle, int*);
 
   bool Load() {
     void* library = dlopen("libhipblaslt.so.1", RTLD_NOW | RTLD_LOCAL);  // ROCm 7
     if (library == nullptr) library = dlopen("libhipblaslt.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return false;
-    const auto find = [library](auto* function, const char* symbol) {
-      *function =
-          reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, symbol));
-      return *function != nullptr;
-    };
     Handle handle = nullptr;
-    if (!find(&Create, "hipblasLtCreate") || !find(&Destroy, "hipblasLtDestroy") ||
-        !find(&DescriptionCreate, "hipblasLtMatmulDescCreate") ||
-        !find(&DescriptionDestroy, "hipblasLtMatmulDescDestroy") ||
-        !find(&DescriptionSet, "hipblasLtMatmulDescSetAttribute") ||
-        !find(&LayoutCreate, "hipblasLtMatrixLayoutCreate") ||
-        !find(&LayoutDestroy, "hipblasLtMatrixLayoutDestroy") ||
-        !find(&PreferenceCreate, "hipblasLtMatmulPreferenceCreate") ||
-        !find(&PreferenceDestroy, "hipblasLtMatmulPreferenceDestroy") ||
-        !find(&PreferenceSet, "hipblasLtMatmulPreferenceSetAttribute") ||
-        !find(&Heuristic, "hipblasLtMatmulAlgoGetHeuristic") ||
-        !find(&Multiply, "hipblasLtMatmul") || !find(&version, "hipblasLtGetVersion") ||
-        Create(&handle) != kSuccess) {
+#define RANKFEED_LT_FIND(name) &&FindSymbol(library, "hipblasLt" #name, &name)
+    if (!(true RANKFEED_LT_FUNCTIONS(RANKFEED_LT_FIND)) || Create(&handle) != kSuccess)
       return false;
-    }
+#undef RANKFEED_LT_FIND
     const bool known = Version(handle) >= kFirstVersion;
     (void)Destroy(handle);
     return known;
   }
   int Version(Handle handle) const {
     int number = 0;
-    return version(handle, &number) == kSuccess ? number : 0;
+    return GetVersion(handle, &number) == kSuccess ? number : 0;
   }
   // HIP_R_16F, HIP_R_16BF, HIP_R_32F.
   static int TypeOf(uint32_t dtype) {
     return dtype == RANKFEED_DTYPE_F16 ? 2 : dtype == RANKFEED_DTYPE_BF16 ? 14 : 0;
   }
-  static void* StreamOf(void* stream) { return stream; }
+  static void* StreamOf(void* stream) {
+    return stream;
+  }
   // It has no choice of reductions: sums are of the compute type.
-  static bool KeepSumsInFloat(Preference) { return true; }
+  static bool KeepSumsInFloat(Preference) {
+    return true;
+  }
 };
 
 }  // namespace rankfeed::handoff

@@ -24,6 +24,14 @@ namespace rankfeed::handoff {
 
 inline constexpr int32_t kLtErrors = 100000;  // a library's status is reported as this plus it
 
+// The library's functions, by their names after "cublasLt" and "hipblasLt".
+#define RANKFEED_LT_FUNCTIONS(each)                                                        \
+  each(Create) each(Destroy) each(MatmulDescCreate) each(MatmulDescDestroy)                \
+      each(MatmulDescSetAttribute) each(MatrixLayoutCreate) each(MatrixLayoutDestroy)      \
+          each(MatmulPreferenceCreate) each(MatmulPreferenceDestroy)                       \
+              each(MatmulPreferenceSetAttribute) each(MatmulAlgoGetHeuristic) each(Matmul) \
+                  each(GetVersion)
+
 template <class Api>
 class LtGemm {
  public:
@@ -126,42 +134,43 @@ class LtGemm {
     const Key& key = plan->key;
     const auto type = Api::TypeOf(key.dtype);
     const auto transpose = Api::kTranspose;
-    if (api_.DescriptionCreate(&plan->matmul, Api::kSumsInFloat, Api::kFloat) != Api::kSuccess ||
-        api_.DescriptionSet(plan->matmul, Api::kTransposeFirst, &transpose, sizeof transpose) !=
-            Api::kSuccess ||
-        api_.LayoutCreate(&plan->w, type, key.k, key.n, key.k) != Api::kSuccess ||
-        api_.LayoutCreate(&plan->x, type, key.k, key.m, key.k) != Api::kSuccess ||
-        api_.LayoutCreate(&plan->out, type, key.n, key.m, key.n) != Api::kSuccess) {
+    if (api_.MatmulDescCreate(&plan->matmul, Api::kSumsInFloat, Api::kFloat) != Api::kSuccess ||
+        api_.MatmulDescSetAttribute(plan->matmul, Api::kTransposeFirst, &transpose,
+                                    sizeof transpose) != Api::kSuccess ||
+        api_.MatrixLayoutCreate(&plan->w, type, key.k, key.n, key.k) != Api::kSuccess ||
+        api_.MatrixLayoutCreate(&plan->x, type, key.k, key.m, key.k) != Api::kSuccess ||
+        api_.MatrixLayoutCreate(&plan->out, type, key.n, key.m, key.n) != Api::kSuccess) {
       return false;
     }
     typename Api::Preference preference{};
-    if (api_.PreferenceCreate(&preference) != Api::kSuccess) return false;
+    if (api_.MatmulPreferenceCreate(&preference) != Api::kSuccess) return false;
     typename Api::Result result{};
     int found = 0;
-    const bool ok = api_.PreferenceSet(preference, Api::kMaxWorkspace, &scratch, sizeof scratch) ==
-                        Api::kSuccess &&
-                    api_.KeepSumsInFloat(preference) &&
-                    api_.Heuristic(handle_, plan->matmul, plan->w, plan->x, plan->out, plan->out,
-                                   preference, 1, &result, &found) == Api::kSuccess &&
-                    found > 0;
-    (void)api_.PreferenceDestroy(preference);
+    const bool ok =
+        api_.MatmulPreferenceSetAttribute(preference, Api::kMaxWorkspace, &scratch,
+                                          sizeof scratch) == Api::kSuccess &&
+        api_.KeepSumsInFloat(preference) &&
+        api_.MatmulAlgoGetHeuristic(handle_, plan->matmul, plan->w, plan->x, plan->out, plan->out,
+                                    preference, 1, &result, &found) == Api::kSuccess &&
+        found > 0;
+    (void)api_.MatmulPreferenceDestroy(preference);
     plan->algorithm = result.algo;
     return ok;
   }
 
   int32_t Run(const Plan& plan, const rankfeed_op_at& at, const rankfeed_op_gemm& op) {
     const float one = 1.0f, zero = 0.0f;
-    const auto status = api_.Multiply(handle_, plan.matmul, &one, op.w, plan.w, op.x, plan.x, &zero,
-                                      op.out, plan.out, op.out, plan.out, &plan.algorithm,
-                                      at.scratch, at.scratch_bytes, Api::StreamOf(at.stream));
+    const auto status = api_.Matmul(handle_, plan.matmul, &one, op.w, plan.w, op.x, plan.x, &zero,
+                                    op.out, plan.out, op.out, plan.out, &plan.algorithm, at.scratch,
+                                    at.scratch_bytes, Api::StreamOf(at.stream));
     return status == Api::kSuccess ? 0 : kLtErrors + static_cast<int32_t>(status);
   }
 
   void Destroy(const Plan& plan) {
-    if (plan.matmul != nullptr) (void)api_.DescriptionDestroy(plan.matmul);
+    if (plan.matmul != nullptr) (void)api_.MatmulDescDestroy(plan.matmul);
     const typename Api::Layout layouts[] = {plan.w, plan.x, plan.out};
     for (typename Api::Layout layout : layouts) {
-      if (layout != nullptr) (void)api_.LayoutDestroy(layout);
+      if (layout != nullptr) (void)api_.MatrixLayoutDestroy(layout);
     }
   }
 

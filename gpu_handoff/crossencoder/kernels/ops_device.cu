@@ -36,7 +36,7 @@ int32_t LaunchKernel(const rankfeed_op_at* at, void (*kernel)(Parameters...), ui
   const DeviceScope scope(at->ctx);
   if (scope.rc() != 0) return scope.rc();
   void* arguments[] = {&values...};
-  return DeviceFinish(vendor::LaunchKernel(reinterpret_cast<const void*>(kernel), dim3(x, y),
+  return DeviceFinish(RANKFEED_VENDOR_NAME(LaunchKernel)(reinterpret_cast<const void*>(kernel), dim3(x, y),
                                            dim3(threads), arguments, shared_bytes,
                                            static_cast<vendor::Stream>(at->stream)));
 }
