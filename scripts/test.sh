@@ -56,8 +56,8 @@ folders_in_full() {
     case $folder in
       gpu_handoff) paths='^(gpu_handoff|tests/gpu_handoff|tests/fake_gpu|include/rankfeed/(handoff|crossencoder|batch))' ;;
       serve) paths='^(src/(serve|cli|folder|capi/folders)|tests/serve|gpu_handoff/crossencoder|include/rankfeed)' ;;
-      python) paths='^(python|src/(folder|capi/folders)|bindings|tests/(python|folder|examples)|include/rankfeed|pyproject.toml)' ;;
-      packaging) paths='^(packaging|cmake|tests/(consumer|packages|wheels|ffi)|CMakeLists.txt|pyproject.toml|scripts/wheels.sh)' ;;
+      python) paths='^(python|src/(folder|capi/folders)|bindings|tests/(python|folder)|(tests/)?examples|include/rankfeed|pyproject.toml)' ;;
+      packaging) paths='^(packaging|cmake|tests/(consumer|packages|wheels|ffi)|(tests/)?examples|CMakeLists.txt|pyproject.toml|scripts/wheels.sh)' ;;
     esac
     if grep -qE "$paths" <<<"$changed"; then
       full+=("$folder")

@@ -37,8 +37,8 @@ inline rankfeed_rerank_options RerankOptions() {
 // kept: after a request of each size nothing allocates.
 class Reranker {
  public:
-  // limits: those of rankfeed_rerank_limits; struct_size is set here. workers 0 becomes 1 when texts
-  // are allowed; give an executor's workers to run requests on it.
+  // limits: those of rankfeed_rerank_limits, which spare growing later; zeroed ones will do. struct_size is set here,
+  // and workers 0 becomes 1 when texts are allowed; give an executor's workers to run requests on it.
   static Result<Reranker> Create(const rankfeed_model* model, rankfeed_rerank_limits limits,
                                  const rankfeed_rerank_options& options) {
     return detail::OrNoMemory([&]() -> Result<Reranker> {
@@ -47,7 +47,6 @@ class Reranker {
       r.options_ = options;
       r.limits_ = limits;
       r.limits_.struct_size = sizeof(r.limits_);
-      if (r.limits_.max_text_bytes != 0 && r.limits_.workers == 0) r.limits_.workers = 1;
       if (Error error = r.Init()) return error;
       return r;
     });
@@ -185,6 +184,12 @@ class Reranker {
   // After an error there is no reranker, and the next request makes one.
   Error Init() {
     reranker_ = nullptr;
+    const bool texts = limits_.max_documents == 0 || (limits_.max_text_bytes | limits_.workers | limits_.with_offsets) != 0;
+    limits_.max_documents = std::max(1u, limits_.max_documents);
+    if (model_ != nullptr && texts) {
+      if (limits_.max_text_bytes == 0) limits_.max_text_bytes = 4096;  // a template's texts are known before requests
+      limits_.workers = std::max(1u, limits_.workers);
+    }
     std::vector<rankfeed_encoder*> pointers;
     for (uint32_t i = 0; i < limits_.workers; ++i) {
       if (i >= encoders_.size() || encoder_bytes_ < limits_.max_text_bytes) {

@@ -9,9 +9,9 @@ import re
 import sys
 
 source = pathlib.Path(sys.argv[1]).resolve()
-FOLDERS = ("bench", "bindings", "cmake", "data", "docs", "fuzz", "gpu_handoff", "include", "packaging", "python", "scripts", "src", "tests")
+FOLDERS = ("bench", "bindings", "cmake", "data", "docs", "examples", "fuzz", "gpu_handoff", "include", "packaging", "python", "scripts", "src", "tests")
 # What programs write there; git ignores it.
-MADE = {"bench/results", "bench/results/gpu.json", "fuzz/results.jsonl"}
+MADE = {"examples/build", "bench/results", "bench/results/gpu.json", "fuzz/results.jsonl"}
 
 
 def anchors(path):
@@ -20,7 +20,7 @@ def anchors(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-pages = [page for folder in (source, source / "docs", source / "bench", source / "fuzz", source / "data") for page in sorted(folder.glob("*.md"))]
+pages = [page for folder in (source, source / "docs", source / "bench", source / "fuzz", source / "data", source / "examples") for page in sorted(folder.glob("*.md"))]
 problems, links, paths = [], 0, 0
 for page in pages:
     text = page.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """run_shell.py SOURCE BUILD RANKFEED PYTHON pages|helps: executes the shell blocks of the documents, or the examples of the helps.
 
-Every fenced block of README.md, CONTRIBUTING.md, docs/ and fuzz/README.md is looked at. Shell commands run
+Every fenced block of README.md, CONTRIBUTING.md, docs/, fuzz/README.md and examples/README.md is looked at. Shell commands run
 in a scratch folder that holds the files their pages name (vocab.rfimg, passages.jsonl, ...), with the
 build's `rankfeed` first on the path; a command that fails fails the test. Commands that install, build, or
 take minutes are not run again here: ELSEWHERE says which part of the tests or of continuous integration
@@ -72,6 +72,14 @@ ELSEWHERE = {
     "bench/serve_load.py": "file:bench/serve_load.py",
     "pip install .": "test:python_wheel",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
+    "cmake -S examples": "test:examples_test",
+    "cmake --build examples/build": "test:examples_test",
+    "cc -std=c11 examples/scores.c": "test:examples_test",
+    "c++ -std=c++20 examples/scores.cc": "test:examples_test",
+    "cc -std=c11 -pthread examples/thread_pool.c": "test:examples_test",
+    "hf download cross-encoder/ms-marco-MiniLM-L6-v2": "file:tests/examples/examples_test.sh",  # makes another model
+    "rankfeed compile minilm": "test:examples_test",
+    "examples/build/": "test:examples_test",
     "conan create packaging/conan": "test:packages_conan_long",
     "vcpkg install rankfeed": "test:packages_test",  # with the port's functions played
     "spack develop --path": "test:packages_test",
@@ -237,7 +245,7 @@ class Run:
 
     def pages(self):
         pages = [self.source / "README.md", self.source / "CONTRIBUTING.md", *sorted((self.source / "docs").glob("*.md")),
-                 self.source / "fuzz/README.md"]
+                 self.source / "fuzz/README.md", self.source / "examples/README.md"]
         for page in pages:
             compile_vocabulary(self.folder, self.source, self.rankfeed)  # a page may have made another one
             for line, language, text in blocks(page):

@@ -608,4 +608,24 @@ TEST_F(WithModel, TextsLongerThanTheLimit) {
   EXPECT_EQ(rankfeed_reranker_mem_req(model(), &limits_, &options_, &need), RANKFEED_E_ARGUMENT);
 }
 
+// Nobody has to know a request's size beforehand.
+TEST_F(WithModel, WrapperGrowsFromZeroedLimits) {
+  const std::vector<rankfeed_source> documents(3, {.text = rankfeed::Text(texts_.back())});
+  rankfeed_source query = {.text = rankfeed::Text("a")};
+  for (const bool with_offsets : {false, true}) {
+    rankfeed_rerank_limits limits = {};
+    limits.with_offsets = with_offsets ? 1 : 0;
+    auto made = rankfeed::Reranker::Create(model(), limits, options_);
+    ASSERT_TRUE(made) << made.error().message;
+    for (const size_t count : {1, 3}) {
+      const rankfeed::Error begun = made->Begin(query, {documents.data(), count});
+      ASSERT_FALSE(begun) << begun.message;
+      rankfeed_batch batch;
+      const rankfeed::Error filled = made->Next(&batch);
+      ASSERT_FALSE(filled) << filled.message;
+      EXPECT_GE(batch.rows, count);
+    }
+  }
+}
+
 }  // namespace
