@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// bench/bench_peer.cc: one engine of bench/peers/compare.py in a process of its own, as each Python wheel is. Reads
+// bench/bench_peer.cc: one engine of bench/peers/compare.py and stream.py in a process of its own, as each Python wheel is. Reads
 // commands from standard input:
 //   ids FILE   writes the ids of all texts: per text a uint32 count and that many int32
 //   run        encodes all texts, ids into one buffer, again and again until 20 ms are timed, and answers with
 //              "wall_ns cpu_ns tokens" of one pass
 //   cold       the same with an encoder made anew (empty word cache) for each pass; making it is not timed
-//
+//   range FROM TO TIMES   encodes texts [FROM, TO) in order, TIMES times, on one thread, and answers as run does, of all times
+//   isa        answers with the instruction set of rankfeed's encoder; RANKFEED_ISA forces one, as rankfeed_force_isa has them
 //   resident   answers with the bytes of memory that loading and the passes so far have added, texts and ids apart
 //
 // With THREADS each thread has its own encoder (libsentencepiece is shared, as it allows) and its share of the texts,
@@ -50,6 +51,7 @@ struct Worker {
   std::function<size_t(const std::string*, int32_t* out, size_t capacity)> encode;
   std::function<size_t(const std::string*, size_t count, int32_t* out, size_t capacity)> encode_all;
   std::function<void()> reset = [] {};
+  std::string isa = "-";
   size_t begin = 0, end = 0, capacity = 0, tokens = 0;  // its texts; room for its ids
   int32_t* ids = nullptr;
 };
@@ -87,6 +89,7 @@ Worker RankfeedWorker(const rankfeed_model* model, uint32_t cache_bytes) {
     }
   };
   worker.reset();
+  worker.isa = rankfeed_encoder_isa(state->encoder);
   worker.encode = [state](const std::string* text, int32_t* out, size_t capacity) {
     rankfeed_encoding io{};
     io.struct_size = sizeof(io);
@@ -115,6 +118,11 @@ Worker RankfeedWorker(const rankfeed_model* model, uint32_t cache_bytes) {
   return worker;
 }
 
+// Answers with nanoseconds and tokens.
+void Answer(uint64_t wall, uint64_t cpu, size_t tokens) {
+  std::printf("%llu %llu %zu\n", static_cast<unsigned long long>(wall), static_cast<unsigned long long>(cpu), tokens);
+}
+
 int Main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "compile") {
     rankfeed_builder_error error{};
@@ -128,6 +136,7 @@ int Main(int argc, char** argv) {
   if (argc < 4 || argc > 6) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS [CACHE_BYTES]]");
   const uint32_t cache_bytes = argc == 6 ? static_cast<uint32_t>(std::strtoul(argv[5], nullptr, 10)) : kCacheBytes;
   const size_t threads = argc >= 5 ? std::strtoul(argv[4], nullptr, 10) : 1;
+  ForceIsa();
   const std::vector<std::string> texts = ReadTexts(argv[3]);
   size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size() + 8;
@@ -171,6 +180,15 @@ int Main(int argc, char** argv) {
       }
       out.close();
       std::printf("%s\n", out ? "ok" : "failed");
+    } else if (size_t from = 0, to = 0, times = 0; std::sscanf(command.c_str(), "range %zu %zu %zu", &from, &to, &times) == 3) {
+      if (from > to || to > texts.size() || workers.size() != 1) Die("range: no such texts, or more than one thread");
+      Worker& worker = workers[0];
+      const uint64_t wall = Clock(CLOCK_MONOTONIC), cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
+      size_t tokens = 0;
+      for (size_t i = 0; i < times; ++i) tokens += worker.encode_all(texts.data() + from, to - from, worker.ids, worker.capacity);
+      Answer(Clock(CLOCK_MONOTONIC) - wall, Clock(CLOCK_PROCESS_CPUTIME_ID) - cpu, tokens);
+    } else if (command == "isa") {
+      std::printf("%s\n", workers[0].isa.c_str());
     } else if (command == "resident") {
       std::printf("%zu\n", ResidentBytes() - before);
     } else {
@@ -189,8 +207,7 @@ int Main(int argc, char** argv) {
       }
       size_t tokens = 0;
       for (const Worker& worker : workers) tokens += worker.tokens;
-      std::printf("%llu %llu %zu\n", static_cast<unsigned long long>(wall / passes),
-                  static_cast<unsigned long long>(cpu / passes), tokens);
+      Answer(wall / passes, cpu / passes, tokens);
     }
     std::fflush(stdout);
   }

@@ -178,11 +178,4 @@ size_t BytesOf(const Texts& texts, size_t first) {
   return bytes;
 }
 
-void ForceIsa() {
-  const char* const isa = std::getenv("RANKFEED_ISA");
-  if (isa != nullptr && rankfeed_force_isa(isa) != RANKFEED_OK) {
-    Die(std::string("RANKFEED_ISA: this CPU or this build has no ") + isa);
-  }
-}
-
 }  // namespace rankfeed::bench

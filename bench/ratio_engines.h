@@ -123,7 +123,4 @@ void CheckSame(const Engine& one, const Engine& other, const Texts& texts, const
 // Bytes of the texts from first on.
 size_t BytesOf(const Texts& texts, size_t first);
 
-// RANKFEED_ISA forces an instruction set.
-void ForceIsa();
-
 }  // namespace rankfeed::bench

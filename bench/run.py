@@ -9,7 +9,7 @@ usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
 (bench/text_streams.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
-keeps the numbers it had. Parts: ratios, doors, forms, peers, threads, latency, query, scaling, open, instructions, receipt.
+keeps the numbers it had. Parts: ratios, doors, forms, peers, threads, stream, latency, query, scaling, open, instructions, receipt.
 """
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
 PROGRAMS = {"latency": "bench_latency", "query": "bench_query", "scaling": "bench_scaling", "open": "bench_open"}
-PARTS = "ratios,doors,forms,peers,threads,latency,query,scaling,open,instructions,receipt"
+PARTS = "ratios,doors,forms,peers,threads,stream,latency,query,scaling,open,instructions,receipt"
 # Other versions of tokenizers beside the current one, in environments of their own.
 OTHER_TOKENIZERS = {"tokenizers_0.21": ("0.21", "requirements-0.21.txt"), "tokenizers_1.0rc": ("pre", "requirements-pre.txt")}
 
@@ -86,10 +86,10 @@ class Runner:
         self.o = o
         self.environment = dict(os.environ, RANKFEED_SHARED_DATA=o.shared)
         self.rankfeed = os.path.join(o.build, "bin", "rankfeed")
-        self.many = self.stream("many", o.many_cache, "RANKFEED_MANY_LANGUAGES")
-        self.stream("english", o.english_cache, "RANKFEED_ENGLISH")
+        self.many = self.assemble("many", o.many_cache, "RANKFEED_MANY_LANGUAGES")
+        self.assemble("english", o.english_cache, "RANKFEED_ENGLISH")
 
-    def stream(self, name, cache, variable):
+    def assemble(self, name, cache, variable):
         """File of a stream of bench/text_streams.py, which the variable names to the programs; "" where it cannot be assembled."""
         command = [sys.executable, os.path.join(ROOT, "bench", "text_streams.py"), "--stream", name] + (["--cache", cache] if cache else [])
         try:
@@ -149,6 +149,16 @@ class Runner:
     def threads(self):
         # Those that use more than one thread when told to.
         self.compare("peers_threads.json", "all", os.cpu_count(), "tokenizers,sentencepiece,tokie,kitoken,kitoken_sp")
+
+    def stream(self):
+        if not (texts := self.environment["RANKFEED_ENGLISH"]):
+            raise RuntimeError("the English stream could not be assembled")
+        python = venv(".venv-bench", "requirements.txt")
+        subprocess.run([python, os.path.join(ROOT, "bench", "peers", "stream.py"), "--build", self.o.build, "--shared", self.o.shared, "--texts", texts, "--rounds", str(min(3, self.o.rounds)),
+                        "--python", python, "--python-pre", venv(".venv-bench-pre", "requirements-pre.txt"), "-o", result("stream.json")], check=True, stdout=sys.stderr)
+        report = read("stream.json")
+        with open(result("stream.json"), "w") as f:
+            json.dump({"machine": machine(), "load": os.getloadavg()[1], "vocabularies": report}, f, indent=1)
 
     def google(self, part):
         # Repetitions of all benchmarks in random order, so that a busy minute does not hit one of them alone.
@@ -297,6 +307,41 @@ def peers_section(results):
     return "\n".join(out)
 
 
+STREAM_STAGES = ("first", "new", "again", "hot")
+
+
+def stream_section(r):
+    rows = []
+    for v in r["vocabularies"]:
+        for e in sorted(v["engines"], key=lambda e: -e["again"]["megabytes_per_second"]):
+            cells = ["{megabytes_per_second:.0f} ({0:.0f}–{1:.0f})".format(*e[stage]["quartiles"], **e[stage]) for stage in STREAM_STAGES]
+            name = "**rankfeed**" if e["engine"] == "rankfeed" else "tokenizers" if e["engine"] == "pre" else e["engine"]
+            rows.append([v["vocabulary"], name, e["version"] or "–", *cells, f"{e['different']} of {v['texts']:,}"])
+    v = r["vocabularies"][0]
+    size = {stage: f"{v['bytes'][stage] / 1e6:.0f} MB" for stage in STREAM_STAGES}
+    failed = [f"{v['vocabulary']}, {name} ({why})" for v in r["vocabularies"] for name, why in v["failed"].items()]
+    return (f"English documentation in the order of the stream, a text at a time after all before it (`bench/text_streams.py --stream english`): the first {size['first']}, the next {size['new']} "
+            f"(new), those again, and the first 20 kB over and over (hot). MB/s of CPU time, one thread, the median of {v['rounds']} rounds with its quartiles; in a round every engine starts anew and "
+            "they take turns at each stage (`bench/peers/stream.py`). rankfeed: `rankfeed_encode_batch`, 64 texts a call, word cache 4 MiB, the wrapper's default; nanotoken: 64 texts a call; the "
+            "others, a stage a call, as suits them best; a call of as many empty texts is subtracted. *Other ids*: texts whose ids are not those of tokenizers 0.23.\n\n"
+            + table(["vocabulary", "engine", "version", *STREAM_STAGES, "other ids"], rows)
+            + f"\n{cpu_of(r)}, load average {r['load']:.1f}; rankfeed's instructions: {v['isa']}.\n" + ("\nNot run: " + "; ".join(failed) + "\n" if failed else ""))
+
+
+def readme_stream(r):
+    """The README's rows of the long stream: rankfeed beside the quickest other engine of each stage that has the same ids."""
+    rows = []
+    for v in r["vocabularies"]:
+        engines = {e["engine"]: e for e in v["engines"]}
+        cells = []
+        for stage in ("new", "again", "hot"):
+            speed = lambda e: e[stage]["megabytes_per_second"]
+            best = max((e for name, e in engines.items() if name != "rankfeed" and e["different"] == 0), key=speed)
+            cells.append(f"{speed(engines['rankfeed']):.0f}, {'tokenizers' if best['engine'] == 'pre' else best['engine']} {best['version']} {speed(best):.0f}")
+        rows.append([v["vocabulary"], *cells])
+    return table([README_STREAM.removeprefix("| ") + " beside the best peer's", "new texts", "again", "hot"], rows)
+
+
 def calls_section(main):
     return ("How each was called, and what an empty call of as many texts takes, which is subtracted:\n\n"
             + "\n".join(f"* {e['name']}: {e['path']}" + (f"; {micro(e['empty_call_us'])}" if e["empty_call_us"] else "") for e in sorted(main["engines"], key=lambda e: e["name"])) + "\n")
@@ -424,8 +469,9 @@ HEAD = """# Results
 Written by `bench/run.py` (do not edit). How to read the tables, and which figures to distrust: [NOTES.md](NOTES.md). `bench/run.py --plot`
 draws the measurements of the last run.
 """
-SECTIONS = ["In short", "Machine", "Ratios to other exact engines", "Doors", "Every published form", "WordPiece and BPE", "Peers", "Peers with several threads", "One call",
+SECTIONS = ["In short", "Machine", "Ratios to other exact engines", "Doors", "Every published form", "WordPiece and BPE", "Peers", "Peers with several threads", "A long stream", "One call",
             "Cost against length", "Cost against candidates", "Threads", "Opening and memory", "Per answered query", "Instructions", "Not run"]
+README_STREAM = "| A long stream, MB/s"
 README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
 
 
@@ -445,8 +491,11 @@ def write_readme(summary):
 def write(problems):
     out = []
     receipt, ratios, peers, threads = read("receipt.json"), read("ratios.json"), read("peers.json"), read("peers_threads.json")
-    if ratios and read("bench_query.json"):
-        out += ["## In short\n", "README's table.\n", readme_table()]
+    path = os.path.join(ROOT, "bench", "RESULTS.md")
+    old, stream = sections(open(path, encoding="utf-8").read()), read("stream.json")
+    # The README's two tables; one that was not measured stays as it is.
+    first, head, second = old["In short"].removeprefix("README's tables.").strip().partition(README_STREAM)
+    out += ["## In short\n", "README's tables.\n", readme_table() if ratios and read("bench_query.json") else first.strip() + "\n", readme_stream(stream) if stream else head + second]
     if receipt:
         out += ["## Machine\n", machine_section(receipt)]
     if ratios:
@@ -468,6 +517,8 @@ def write(problems):
     if threads:
         out += ["## Peers with several threads\n", f"The same on 12 languages with {threads[0]['threads']} threads on both sides, by the wall clock, as a multiple of libsentencepiece "
                 "on as many threads; what other programs take from the machine is in it.\n", peers_section(threads)]
+    if stream:
+        out += ["## A long stream\n", stream_section(stream)]
     data = {part: read(PROGRAMS[part] + ".json") for part in PROGRAMS}
     if data["latency"]:
         out += ["## One call\n", "`bench_latency`: English documents of about 512 tokens and short questions, a call at a time, by the thread's CPU clock. *cold*: encoder made just before; "
@@ -491,14 +542,13 @@ def write(problems):
     if rows:
         out += ["## Instructions\n", "callgrind (no AVX-512), XLM-R, XQuAD English; per token and byte.\n",
                 table(["", "per token, warm", "per byte, warm", "first-level read misses per token", "2 MiB-level read misses per token", "per token, first pass", "per byte, first pass"], rows)]
-    path = os.path.join(ROOT, "bench", "RESULTS.md")
-    new, old = sections("\n".join(out)), sections(open(path, encoding="utf-8").read())
+    new = sections("\n".join(out))
     new["Not run"] = "\n".join("* " + p for p in problems)
     found = {name: new.get(name) or (old.get(name) if name != "Not run" else "") for name in SECTIONS}
     with open(path, "w", encoding="utf-8") as file:
         file.write(HEAD + "".join(f"\n## {name}\n\n{body}\n" for name, body in found.items() if body))
     print("bench/RESULTS.md", file=sys.stderr)
-    write_readme(found["In short"].removeprefix("README's table.\n\n"))
+    write_readme(found["In short"].removeprefix("README's tables.\n\n"))
 
 
 def main():

@@ -4,6 +4,7 @@
 make(name, model, tokenizer_json) -> Engine, or raises when the wheel is not installed. Ids are without special
 tokens. `reference` says whose ids it claims: "huggingface" or "sentencepiece".
 """
+import array
 import os
 from importlib.metadata import version
 
@@ -15,8 +16,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true" if THREADS > 1 else "fals
 
 
 class Engine:
-    def __init__(self, name, wheel, reference, call, ids, note, reset=None):
+    def __init__(self, name, wheel, reference, call, ids, note, reset=None, together=0):
         self.name, self.version, self.reference = name, version(wheel), reference
+        self.together = together  # texts of one call on a long stream; 0: all
         self.call, self.note = call, note  # call(texts) -> the wheel's own result
         self.reset = reset  # forgets the texts it has seen; None: it remembers none, or cannot forget them
         self._ids = ids
@@ -102,7 +104,23 @@ def _nanotoken(model, tokenizer_json):
 
     tokenizer = nanotoken.Tokenizer.from_json(open(tokenizer_json, encoding="utf-8").read())
     return Engine("nanotoken", "nanotoken", "huggingface", lambda texts: tokenizer.encode_batch(texts, add_special_tokens=False),
-                  lambda result: [list(row) for row in result], "encode_batch", tokenizer.clear_cache)
+                  lambda result: [list(row) for row in result], "encode_batch", tokenizer.clear_cache, together=64)
+
+
+def _splintr(model, tokenizer_json):
+    import splintr
+
+    tokenizer = splintr.from_json(tokenizer_json)
+    # encode_batch_flat, its quickest call, always adds the template's tokens: these before a text, the others behind it.
+    letter, whole = list(tokenizer.encode_raw("a")), list(tokenizer.encode("a"))
+    before = next(i for i in range(len(whole)) if whole[i:i + len(letter)] == letter)
+    after = len(whole) - before - len(letter)
+
+    def split(result):
+        ids, offsets = array.array("I", result[0]), array.array("Q", result[1])
+        return [ids[begin + before:end - after].tolist() for begin, end in zip(offsets, offsets[1:])]
+
+    return Engine("splintr", "splintr-rs", "huggingface", tokenizer.encode_batch_flat, split, "encode_batch_flat", tokenizer.clear_cache)
 
 
 def _kitoken(model, tokenizer_json):
@@ -157,7 +175,7 @@ def _onnxruntime(model, tokenizer_json):
 
 ENGINES = {"tokenizers": _tokenizers, "sentencepiece": _sentencepiece, "tokie": _tokie, "nanotoken": _nanotoken, "kitoken": _kitoken,
            "kitoken_sp": _kitoken_sp, "blingfire": _blingfire, "iree": _iree, "onnxruntime": _onnxruntime,
-           "gigatoken": _gigatoken, "fastokens": _fastokens}
+           "gigatoken": _gigatoken, "fastokens": _fastokens, "splintr": _splintr}
 
 
 def make(name, model, tokenizer_json):

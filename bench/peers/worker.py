@@ -46,6 +46,16 @@ def main():
                 for ids in engine.encode(texts):
                     f.write(array.array("I", [len(ids)]).tobytes() + array.array("i", [int(i) for i in ids]).tobytes())
             say("ok")
+        elif line.startswith("range "):
+            begin, end, times = map(int, line.split()[1:])
+            stretch = texts[begin:end] * times
+            together = engine.together or len(stretch)
+            calls = [stretch[i:i + together] for i in range(0, len(stretch), together)]
+            wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+            made = [engine.call(call) for call in calls]
+            wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
+            del made
+            say(f"{wall} {cpu} 0")
         elif line == "cold\n" and engine.reset:
             # The engine forgets the texts it has seen before each pass.
             wall = cpu = passes = 0
