@@ -111,6 +111,29 @@ pkgconfig_static)
   "$work/${way}_scores" "$source_dir/data/reranker" "$work/requests.$$.jsonl"
   rm -f "$work/requests.$$.jsonl"
   ;;
+static_whole) # nothing shared, not even the C library; fetches sources from Debian
+  status=0
+  "$source_dir/scripts/static-libs.sh" "$work/archives" || status=$?
+  [[ $status == 0 ]] || exit "$status"
+  for language in c cpp; do # the README's programs
+    awk -v fence="^\`\`\`$language\$" '$0 ~ fence { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" >"$work/whole.$language"
+  done
+  whole() { # NAME COMPILER FILE PACKAGES...
+    # shellcheck disable=SC2046
+    "${@:2:3}" -O1 -o "$work/whole_$1" -static $(PKG_CONFIG_PATH=$work/archives/lib/pkgconfig:$(dirname "$(find "$prefix" -name rankfeed.pc)") pkg-config --static --cflags --libs "${@:5}")
+    if readelf -d "$work/whole_$1" | grep NEEDED; then echo "$1 needs the above"; exit 1; fi
+  }
+  whole c gcc -std=c11 "$work/whole.c" rankfeed
+  whole cpp g++ -std=c++20 "$work/whole.cpp" rankfeed-builder
+  whole pool g++ -std=c++20 "$source_dir/examples/thread_pool.cc" rankfeed-crossencoder rankfeed-builder
+  check "$work/whole_c" "$way, C"
+  check "$work/whole_cpp" "$way, C++"
+  mkdir -p "$work/whole_model"
+  cp "$source_dir"/data/reranker/{config.json,model.safetensors} "$work/whole_model/"
+  python3 "$source_dir/data/make_tokenizer_json.py" "$source_dir/data/default.model" "$work/whole_model/tokenizer.json"
+  printf 'A car.\nA panda is a bear.\n' | "$work/whole_pool" "$work/whole_model" 2 "$text" >"$work/whole_pool.out"
+  [[ $(head -1 "$work/whole_pool.out") == *' A panda is a bear.' ]] || { cat "$work/whole_pool.out"; exit 1; }
+  ;;
 c_only) # no C++ compiler involved: C11, pedantic, shared library
   # shellcheck disable=SC2046
   gcc -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/program/program.c" -o "$work/$way" $(pc "$prefix" --cflags --libs rankfeed)
