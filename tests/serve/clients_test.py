@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """clients_test.py RANKFEED: the rerank clients that people have, against `rankfeed serve`: cohere's SDK (API 1 and
 2, waiting and asynchronous), langchain-cohere, llama-index's postprocessor for text-embeddings-inference,
-infinity_client, LiteLLM and Haystack's ranker for Cohere; and what reads its documents: a validator of OpenAPI, parsers of Prometheus and OpenMetrics."""
+infinity_client, LiteLLM, Haystack's ranker for Cohere and a search in Milvus Lite; and what reads its documents: a validator of OpenAPI, parsers of Prometheus and OpenMetrics."""
 
 import asyncio
 import json
@@ -27,6 +27,7 @@ from infinity_client.models import RerankInput
 from langchain_cohere import CohereRerank
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.postprocessor.tei_rerank import TextEmbeddingInference
+from pymilvus import DataType, Function, FunctionType, MilvusClient
 from prometheus_client import parser as prometheus_parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
@@ -128,6 +129,24 @@ class Clients(unittest.TestCase):
         ranker.warm_up()
         answer = ranker.run(query=QUERY, documents=[Document(content=text, id=str(i)) for i, text in enumerate(DOCUMENTS)])["documents"]
         self.check((int(document.id) for document in answer), (document.score for document in answer), 3)
+
+    def test_milvus(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        client = MilvusClient(os.path.join(folder.name, "milvus.db"))
+        self.addCleanup(client.close)
+        schema, index = client.create_schema(), client.prepare_index_params()
+        schema.add_field("id", DataType.INT64, is_primary=True)
+        schema.add_field("text", DataType.VARCHAR, max_length=1000)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
+        index.add_index("vector", index_type="FLAT", metric_type="IP")
+        client.create_collection("passages", schema=schema, index_params=index)
+        client.insert("passages", [{"id": i, "text": text, "vector": [1.0, i]} for i, text in enumerate(DOCUMENTS)])
+        ranker = Function(name="rankfeed", input_field_names=["text"], function_type=FunctionType.RERANK,
+                          params={"reranker": "model", "provider": "cohere", "queries": [QUERY], "model_name": "panda", "api_key": KEY,
+                                  "base_url": self.url + "/v2"})
+        found = client.search("passages", [[1.0, 1.0]], limit=3, output_fields=["text"], ranker=ranker)[0]
+        self.check((hit["id"] for hit in found), (hit["distance"] for hit in found), 3)
 
     def get(self, path, **fields):
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {KEY}", **fields})

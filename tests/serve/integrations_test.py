@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """integrations_test.py RANKFEED: the requests of docs/integrations.md against `rankfeed serve`: each is answered with the ranking that
-`rankfeed rerank` gives the same texts, where the page says that it stands."""
+`rankfeed rerank` gives the same texts, where the page says that it stands. What the page marks as not run is printed with its reason."""
 
 import json
 import pathlib
@@ -37,6 +37,16 @@ class Integrations(unittest.TestCase):
                 if body.get("return_documents"):
                     text = one["document"]
                     self.assertEqual(text["text"] if isinstance(text, dict) else text, documents[one["index"]])
+
+    def test_what_no_test_runs_says_so(self):
+        clients = pathlib.Path(SOURCE, "tests", "serve", "clients_test.py").read_text(encoding="utf-8").replace("_", "")
+        for section in PAGE.split("\n## ")[1:]:
+            name, text = section.split("\n", 1)
+            for reason in re.findall(r"\*\*not run\*\*([^)]*)\)", text):
+                self.assertRegex(reason, r"\A: \w", name)
+                print(f"NOT RUN: {name}{' '.join(reason.split())}")
+            run = "```python\n" in text or REQUEST.search(text) or f"def test{name.lower()}(" in clients
+            self.assertTrue(run or "**not run**" in text, name)
 
 
 if __name__ == "__main__":
