@@ -65,8 +65,8 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
 typedef struct rankfeed_loaded rankfeed_loaded;
 
 /* An image or model file (.model, tokenizer.json, vocab.txt or vocab.json) to a ready model, or a model's
- * folder with one of the last three, whose ids are then those of AutoTokenizer of transformers 5 where
- * tokenizer_config.json lists other added tokens or names a padding token, and lowercased where
+ * folder with one of the last three, whose ids are then those of AutoTokenizer of transformers 5, which may
+ * put another normalizer and other added tokens in place of the file's, and lowercased where
  * sentence_bert_config.json says so (docs/parity.md): reads an image to private memory, compiles
  * anything else, on the largest pages there are (RANKFEED_PAGES_AUTO). What becomes of the file
  * afterwards changes nothing. options may be null; of an image, only the parity is compared. On failure

@@ -241,7 +241,7 @@ def _note_rebuilt(file: str, config: Dict[str, Any]) -> None:
         return
     note = _core.rebuilt_note(file)
     if note:
-        warnings.warn(f"{note}; or rankfeed.hf.AutoTokenizer", stacklevel=4)
+        warnings.warn(note, stacklevel=4)
 
 
 def _json(path: str, missing: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:

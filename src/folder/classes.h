@@ -10,4 +10,9 @@ namespace rankfeed::folder {
 // known here; empty for other types. mobilebert has a class of its own there, which is BertTokenizer by another name.
 std::string_view ClassOfModelType(std::string_view model_type);
 
+// The element of a pre-tokenizer of Qwen2Tokenizer that splits texts, as JSON.
+inline constexpr char kQwen2Split[] =
+    R"({"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N})"
+    R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},"behavior":"Isolated","invert":false})";
+
 }  // namespace rankfeed::folder

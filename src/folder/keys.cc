@@ -15,7 +15,8 @@ constexpr const char *kModel = "config.json", *kTokenizer = "tokenizer_config.js
                      *kModules = "modules.json", *kGeneration = "generation_config.json";
 constexpr const char *kWeights = "the forward pass", *kTraining = "training only", *kOutputs = "what a call returns beside logits",
                      *kDecoding = "decoded text only", *kChat = "chats only", *kWhere = "where files come from",
-                     *kEmbeddings = "embeddings only", *kRow = "the token's id in rows", *kPairing = "compared with the vocabulary's";
+                     *kEmbeddings = "embeddings only", *kRow = "the token's id in rows", *kPairing = "compared with the vocabulary's",
+                     *kClass = "the normalizer or pre-tokenizer of the classes that read it; others run that of the tokenizer.json";
 
 // Keys of a file that have one rule for one reason.
 struct Group {
@@ -86,11 +87,9 @@ constexpr Group kGroups[] = {
      {"added_tokens_decoder", "additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"}},
     {kTokenizer, kObeyed, kRow,
      {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}},
-    {kTokenizer, kObeyed, "the normalizer of vocab.txt; of a tokenizer.json a note",
-     {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}},
-    {kTokenizer, kObeyed, "the pre-tokenizer of vocab.json; of a tokenizer.json a note", {"add_prefix_space"}},
+    {kTokenizer, kObeyed, kClass,
+     {"do_lower_case", "strip_accents", "tokenize_chinese_chars", "keep_accents", "split_by_punct", "add_prefix_space", "legacy"}},
     {kTokenizer, kObeyed, "offsets of a vocab.json", {"trim_offsets"}},
-    {kTokenizer, kObeyed, "a note where it changes ids", {"keep_accents", "split_by_punct", "legacy"}},
     {kTokenizer, kRefused, "another pre-tokenizer", {"fix_mistral_regex"}},
     {kTokenizer, kRefused, "arguments of the class by their places", {"init_inputs"}},
     {kTokenizer, kObeyed, "the template of a vocab.json; that of a tokenizer.json counts",

@@ -11,7 +11,7 @@
 
 namespace rankfeed::folder {
 
-// kObeyed: another value makes other rows, ids or scores, or is refused, or is told by a note where the row says so.
+// kObeyed: another value makes other rows, ids or scores, or is refused.
 // kHarmless: it changes none of these. kRefused: only a value that asks for nothing is taken (null, false, an empty text,
 // list or object), or the one the row names.
 enum class Rule : uint8_t { kObeyed, kHarmless, kRefused };

@@ -197,11 +197,25 @@ class Doors(unittest.TestCase):
     def test_lower_case(self):
         """vLLM pull requests 11184 and 11815: do_lower_case of sentence_bert_config.json lowercases before a normalizer that keeps case."""
         for lower, want in ((True, ["panda", "bear"]), (False, ["[UNK]", "[UNK]"])):
-            self.write(transformer={"do_lower_case": lower})
+            self.write(transformer={"do_lower_case": lower}, tokenizer={"do_lower_case": False})
             file = tokenizer_json()
             file["normalizer"]["lowercase"] = False
             (self.folder / "tokenizer.json").write_text(json.dumps(file), encoding="utf-8")
             self.assertEqual(self.ids("Panda BEAR"), [PIECES.index(p) for p in want])
+
+    def test_class_that_lowercases(self):
+        """A cased file whose class lowercases, for nothing beside it says that it does not: the folder has the class's ids, the file its own."""
+        self.write(tokenizer={"tokenizer_class": "BertTokenizer"})
+        file = tokenizer_json()
+        file["normalizer"]["lowercase"] = False
+        (self.folder / "tokenizer.json").write_text(json.dumps(file), encoding="utf-8")
+        lowered = [PIECES.index(p) for p in ("panda", "bear")]
+        self.assertEqual(self.ids("Panda BEAR"), lowered)
+        self.assertEqual(self.rows(text="Panda BEAR")[0][-3:-1], lowered)
+        self.near(self.scores("--raw"), self.expected())
+        self.assertEqual([t["id"] for t in self.serve().post("/tokenize", {"inputs": "Panda BEAR", "add_special_tokens": False})[1][0]], lowered)
+        self.assertEqual(self.run_program("encode", "--vocab", self.folder / "tokenizer.json", text="Panda BEAR\n").stdout.split(), ["1", "1"])
+        self.assertNotEqual(self.scores("--raw", "--vocab", self.folder / "tokenizer.json"), self.scores("--raw"))
 
     def test_split_special_tokens(self):
         """split_special_tokens of tokenizer_config.json at every door, as AutoTokenizer of the folder."""

@@ -5,7 +5,7 @@
 
 Every form of forms.py is put into a folder with a tokenizer_config.json that names its class, with and without "Fast",
 with the options of other forms of the class, or with a config.json that names a model type only. The note must be there
-exactly where the normalizer or pre-tokenizer of transformers' AutoTokenizer over that folder is not the file's. With
+exactly where the normalizer, pre-tokenizer or unknown piece of transformers' AutoTokenizer over that folder is not the file's. With
 --every each Nth folder alone is made.
 Files of BPE are small ones in the forms that are published, with each of the classes that rebuild them.
 Exit status 0: as it must be, 1: not, 77: transformers missing.
@@ -152,6 +152,7 @@ def main():
             made = json.loads(AutoTokenizer.from_pretrained(folder).backend_tokenizer.to_str())
             got = noted(args.rankfeed, folder)
         expected = any(steps(document[part]) != steps(made[part]) for part in ("normalizer", "pre_tokenizer"))
+        expected |= document["model"]["unk_id"] != made["model"]["unk_id"]
         report.checks += 1
         notes += expected
         if got != expected:

@@ -41,7 +41,7 @@ FOLDERS = {
     "gpt2, lists": ("gpt2", {"tokenizer_class": "GPT2Tokenizer", "pad_token": "<|endoftext|>", "add_prefix_space": True}, False),
     "mistral": ("mistral", {"tokenizer_class": "LlamaTokenizer", "pad_token": "</s>"}, True),
     "mistral, legacy": ("mistral", {"tokenizer_class": "LlamaTokenizer", "pad_token": "</s>", "legacy": True}, True),
-    "mistral as Gemma's": ("mistral", {"tokenizer_class": "GemmaTokenizer", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}, True),
+    "mistral as Gemma's": ("mistral", {"tokenizer_class": "GemmaTokenizer", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>", "mask_token": "</s>"}, True),
     "modernbert": ("modernbert", {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]",
                                   "model_input_names": ["input_ids", "attention_mask"]}, True)}
 TEXTS = ["Hello  world, it's DON'T 12345", "what is a panda?\n", " <|im_end|> </s>a [MASK] <mask> b", "e\u0301 \u212b \u4e2d\u6587\u3002 \U0001f469\u200d\U0001f467",
@@ -104,17 +104,19 @@ class Bpe(Case):
                 self.assertEqual(wrapped.rankfeed_fallbacks, {})
 
     def test_folders(self):
-        """from_pretrained: the file as it is written, or the lists as transformers reads them."""
+        """from_pretrained: a folder as transformers reads it, from_file its tokenizer.json as it is written."""
         for title, (name, config, whole) in FOLDERS.items():
             folder = self.folder(name, config, whole)
             with self.subTest(title):
                 mine = rankfeed.Tokenizer.from_pretrained(folder)
                 theirs = transformers.AutoTokenizer.from_pretrained(folder)
-                backend = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json")) if whole else theirs.backend_tokenizer
-                self.encodings(mine, backend)
+                self.encodings(mine, theirs.backend_tokenizer)
+                if whole:
+                    file = os.path.join(folder, "tokenizer.json")
+                    self.encodings(rankfeed.Tokenizer.from_file(file), tokenizers.Tokenizer.from_file(file))
                 self.assertEqual(mine.pad_token_id, theirs.pad_token_id)
                 self.assertEqual(set(mine.model_input_names), set(theirs.model_input_names))
-                if name != "mistral":  # whose file the classes do not run
+                if name != "mistral":  # whose classes pad on the left, and write a template where the file has none
                     self.calls(mine, theirs)
 
     def test_both_truths(self):
@@ -124,7 +126,8 @@ class Bpe(Case):
         for config, text, written, made in rows:
             folder = self.folder("mistral", dict(config, tokenizer_class="LlamaTokenizer"), True)
             with self.subTest(text, **config):
-                self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder).encode(text).tokens, written)
+                self.assertEqual(rankfeed.Tokenizer.from_file(os.path.join(folder, "tokenizer.json")).encode(text).tokens, written)
+                self.assertEqual(rankfeed.Tokenizer.from_pretrained(folder).encode(text).tokens, made)
                 theirs = transformers.AutoTokenizer.from_pretrained(folder)
                 self.assertEqual(theirs.backend_tokenizer.encode(text).tokens, made)
                 self.assertEqual(rankfeed.Tokenizer.from_transformers(theirs).encode(text).tokens, made)

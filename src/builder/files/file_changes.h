@@ -2,6 +2,9 @@
 // builder/files/file_changes.h: what the files beside a tokenizer.json change in it.
 #pragma once
 
+#include <simdjson.h>
+
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,9 @@ struct FileChanges {
   std::string cls_token, sep_token;  // the first and the last token of a pair, of a file that has any; empty: any
   std::string unk_token;             // of the model; empty: any
   std::string class_name;            // whose these tokens are, for a message
+  // Returns the members that this class has in place of the file's, as a JSON object: normalizer, pre_tokenizer, decoder,
+  // and in model those of its settings that the class has; empty: the file's are there.
+  std::function<std::string(const simdjson::dom::element& file)> rebuild;
 };
 
 }  // namespace rankfeed::builder

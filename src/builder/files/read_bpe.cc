@@ -91,7 +91,7 @@ void RefuseText(const Json& model, const char* key) {
 
 }  // namespace
 
-void ReadBpe(const Json& model, ModelSpec* spec) {
+void ReadBpe(const Json& model, const Json& settings, ModelSpec* spec) {
   if (const auto dropout = model.Find("dropout"); dropout && !dropout->IsZero()) {
     dropout->Fail(RANKFEED_E_UNSUPPORTED, "makes ids random; only null and 0 are supported");
   }
@@ -106,8 +106,8 @@ void ReadBpe(const Json& model, ModelSpec* spec) {
   ReadVocabulary(vocab, unk_token.empty() ? nullptr : &unk_token, spec);
   CheckIds(vocab, *spec);
   if (model.BoolOr("fuse_unk", false)) spec->flags |= image::kFuseUnk;
-  if (model.BoolOr("byte_fallback", false)) spec->flags |= image::kByteFallback;
-  if (model.BoolOr("ignore_merges", false)) spec->flags |= image::kIgnoreMerges;
+  if (settings.BoolOr("byte_fallback", false)) spec->flags |= image::kByteFallback;
+  if (settings.BoolOr("ignore_merges", false)) spec->flags |= image::kIgnoreMerges;
   IdOf ids;
   ids.reserve(spec->pieces.size());
   for (size_t i = 0; i < spec->pieces.size(); ++i) ids[spec->pieces[i].text] = spec->id_map[i];

@@ -11,7 +11,7 @@ namespace rankfeed::builder {
 // Reads pieces, merges and options. A part of the format that no published reranker uses, and whose
 // ids would be left to chance or to an order that nobody states, is refused by its name: dropout, a
 // prefix or suffix of pieces, and two pieces with one id.
-void ReadBpe(const Json& model, ModelSpec* spec);
+void ReadBpe(const Json& model, const Json& settings, ModelSpec* spec);
 
 // Whether the pre-tokenizer makes symbols of bytes.
 bool HasByteLevel(const ModelSpec& spec);

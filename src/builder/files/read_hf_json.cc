@@ -47,26 +47,28 @@ class Reader {
     if (const auto version = root.Find("version"); version && version->String() != "1.0") {
       version->Fail(RANKFEED_E_UNSUPPORTED, "\"" + version->String() + "\" is not \"1.0\"");
     }
-    const Json model = root.At("model");
+    Rebuild(document);
+    const Json model = root.At("model"), &steps = rebuilt_ ? *rebuilt_ : root, settings = steps.At("model");
     spec_.kind = KindOf(model);
     if (spec_.wordpiece()) {
-      WordPiece(model);
+      WordPiece(model, settings);
     } else if (spec_.bpe()) {
-      ReadBpe(model, &spec_);
+      ReadBpe(model, settings, &spec_);
       IndexPieces();
     } else {
-      Unigram(model);
+      Unigram(model, settings);
     }
-    if (changes_.lower_case) AppendLowercase(root.Find("normalizer"), &spec_.normalizer);
-    if (!spec_.normalizer.empty()) spec_.changes = "\nlower case";
-    ReadNormalizer(root.Find("normalizer"), &spec_.normalizer, &spec_.charsmap);
-    ReadPreTokenizer(root.Find("pre_tokenizer"), &spec_.pre_tokenizer);
+    const auto normalizer = steps.Find("normalizer"), pre_tokenizer = steps.Find("pre_tokenizer");
+    if (changes_.lower_case) AppendLowercase(normalizer, &spec_.normalizer);
+    if (!spec_.normalizer.empty()) spec_.changes += "\nlower case";
+    ReadNormalizer(normalizer, &spec_.normalizer, &spec_.charsmap);
+    ReadPreTokenizer(pre_tokenizer, &spec_.pre_tokenizer);
     if (spec_.bpe()) {
       FinishBpe(model, &spec_);
-    } else if (const auto pre_tokenizer = root.Find("pre_tokenizer"); HasByteLevel(spec_)) {
+    } else if (HasByteLevel(spec_)) {
       pre_tokenizer->Fail(RANKFEED_E_UNSUPPORTED, "has ByteLevel, which is supported with BPE alone");
     }
-    ReadDecoder(root.Find("decoder"), &spec_.decoder);
+    ReadDecoder(steps.Find("decoder"), &spec_.decoder);
     const auto added = root.Find("added_tokens");
     NumberAddedTokens(WithThoseBeside(added ? ReadAddedTokens(*added) : std::vector<AddedTokenSpec>()));
     PostProcessor(root.Find("post_processor"));
@@ -78,6 +80,17 @@ class Reader {
   }
 
  private:
+  // Reads what the class of the folder has in place of the file's elements.
+  void Rebuild(const simdjson::dom::element& document) {
+    const std::string members = changes_.rebuild ? changes_.rebuild(document) : "";
+    if (members.empty()) return;
+    rebuilt_source_ = {source_.name + ", as " + changes_.class_name + " of transformers rebuilds it", simdjson::padded_string(members)};
+    simdjson::dom::element root;
+    if (rebuilt_parser_.parse(rebuilt_source_.text).get(root) != simdjson::SUCCESS) throw std::bad_alloc();  // it was made from JSON
+    rebuilt_.emplace(rebuilt_source_, root, "");
+    spec_.changes += "\n" + members;
+  }
+
   [[noreturn]] void FailParse(simdjson::error_code error) {
     // The complete parser does not say where; the lazy one stops at the first broken value.
     const size_t offset = error == simdjson::UTF8_ERROR ? LocateBadUtf8() : LocateError();
@@ -170,11 +183,11 @@ class Reader {
   }
 
   // models/wordpiece/serialization.rs: all members are required.
-  void WordPiece(const Json& model) {
-    const Json max_chars = model.At("max_input_chars_per_word");
+  void WordPiece(const Json& model, const Json& settings) {
+    const Json max_chars = settings.At("max_input_chars_per_word");
     const std::string unk_token = model.At("unk_token").ShortString("a token");
     ReadVocabulary(model.At("vocab"), &unk_token, &spec_);
-    spec_.continuing_prefix = model.At("continuing_subword_prefix").ShortString("a prefix");
+    spec_.continuing_prefix = settings.At("continuing_subword_prefix").ShortString("a prefix");
     // No word has more characters than 32 bits count.
     spec_.max_input_chars =
         static_cast<uint32_t>(std::min<uint64_t>(max_chars.U64(), UINT32_MAX));
@@ -195,7 +208,7 @@ class Reader {
                          std::to_string(i) + "] " + why);
   }
 
-  void Unigram(const Json& model) {
+  void Unigram(const Json& model, const Json& settings) {
     const Json vocab = model.At("vocab");
     if (!vocab.is_array()) vocab.Fail(RANKFEED_E_PARSE, "must be an array");
     simdjson::ondemand::parser parser;
@@ -223,7 +236,7 @@ class Reader {
     spec_.id_map.resize(spec_.id_count);
     for (uint32_t i = 0; i < spec_.id_count; ++i) spec_.id_map[i] = i;
     IndexPieces();
-    if (const auto unk = model.Find("unk_id")) {
+    if (const auto unk = settings.Find("unk_id")) {
       spec_.unk_id = unk->U32();
       if (spec_.unk_id >= spec_.pieces.size()) {
         unk->Fail(RANKFEED_E_PARSE, "is not the index of a piece");
@@ -231,7 +244,7 @@ class Reader {
       spec_.pieces[spec_.unk_id].type = PieceType::kUnknown;
       spec_.unk_piece = spec_.pieces[spec_.unk_id].text;
     }
-    if (const auto fallback = model.Find("byte_fallback"); fallback && fallback->Bool()) {
+    if (const auto fallback = settings.Find("byte_fallback"); fallback && fallback->Bool()) {
       spec_.flags |= image::kByteFallback;
     }
   }
@@ -567,7 +580,9 @@ class Reader {
 
   JsonSource source_;
   const FileChanges& changes_;
-  simdjson::dom::parser parser_;
+  simdjson::dom::parser parser_, rebuilt_parser_;
+  JsonSource rebuilt_source_;
+  std::optional<Json> rebuilt_;
   ModelSpec spec_;
   std::unordered_map<std::string_view, uint32_t> piece_ids_;  // into spec_.pieces
   uint64_t vocab_at_ = 0;

@@ -41,7 +41,9 @@ builder::FileChanges ChangesOf(const std::string& file) {
   if (!file.ends_with("tokenizer.json")) return out;
   const FilesBeside beside = FilesBeside::Of(folder);
   const Document config(beside.tokenizer_config, folder + "tokenizer_config.json");
-  out.class_name = folder::RebuildingClass(file);
+  const folder::Rebuilding rebuilding(file);
+  out.class_name = rebuilding.name();
+  out.rebuild = [rebuilding](const simdjson::dom::element& json) { return rebuilding.Of(json).members; };
   const Class kind = ClassNamed(out.class_name).value_or(Class::kOther);
   const Settings settings(file, beside, kind);
   const auto named = [&](const char* key) { return settings.Named(key) == nullptr ? std::string() : *settings.Named(key); };

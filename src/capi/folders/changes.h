@@ -12,8 +12,8 @@ namespace rankfeed::folders {
 std::string VocabularyFileOf(const std::string& folder);
 
 // The changes that make the ids of that file those of AutoTokenizer of transformers 5, with sentence_bert_config.json as
-// sentence-transformers 6.2 applies it: a class that rebuilds the tokenizer.json (folder/rebuilt.h) has the added tokens that
-// tokenizer_config.json lists and no others. Throws BuildError as ReadModelSettings.
+// sentence-transformers 6.2 applies it: a class that rebuilds the tokenizer.json (folder/rebuilt.h) has its own normalizer and
+// pre-tokenizer, and the added tokens that tokenizer_config.json lists and no others. Throws BuildError as ReadModelSettings.
 builder::FileChanges ChangesOf(const std::string& file);
 
 }  // namespace rankfeed::folders

@@ -7,6 +7,7 @@
 #include "base/other_kind.h"
 #include "base/utf8.h"
 #include "builder/base/limits.h"
+#include "folder/classes.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::folders {
@@ -238,10 +239,6 @@ class Writer {
   Text out_;
 };
 
-constexpr char kQwen2Split[] =
-    R"({"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N})"
-    R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},"behavior":"Isolated","invert":false},)";
-
 }  // namespace
 
 bool IsWordPiecePreset(std::string_view preset) {
@@ -300,7 +297,7 @@ std::string TokenizerJsonOfMerges(std::string_view vocab_json, std::string_view 
   writer.Tokens();
   out << (qwen ? ",\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":["
                : ",\"pre_tokenizer\":")
-      << (qwen ? kQwen2Split : "") << "{\"type\":\"ByteLevel\"";
+      << (qwen ? folder::kQwen2Split : "") << (qwen ? "," : "") << "{\"type\":\"ByteLevel\"";
   out.Flag("add_prefix_space", prefix_space).Flag("trim_offsets", true).Flag("use_regex", !qwen)
       << (qwen ? "}]}" : "}");
   if (settings.kind == Class::kRoberta) {

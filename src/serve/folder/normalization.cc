@@ -10,6 +10,7 @@
 #include <span>
 
 #include "folder/document.h"
+#include "folder/rebuilt.h"
 #include "serve/folder/folder.h"
 #include "serve/folder/pairing.h"
 
@@ -127,14 +128,16 @@ class Probe {
 
 }  // namespace
 
-Result<std::string> DifferentNormalization(const rankfeed_model* vocabulary, const std::string& model) {
+Result<std::string> DifferentNormalization(const rankfeed_model* vocabulary, const std::string& model) try {
   constexpr uint32_t kTextBytes = 64, kCacheBytes = 4096;
   fs::path stated = fs::path(FolderOf(model)) / "tokenizer.json";
   simdjson::dom::parser parser;
   element root;
-  Rules rules;
+  Rules rules, rebuilt;  // of the file as it is written, and as the class of the folder has it
   if (WithMemory(parser.load(stated.string()).get(root)) == SUCCESS) {
-    rules = TokenizerRules(root).out;
+    rebuilt = rules = TokenizerRules(root).out;
+    const std::string members = Rebuilding(stated.string()).Of(root).members;
+    if (simdjson::dom::parser second; !members.empty() && WithMemory(second.parse(members).get(root)) == SUCCESS) rebuilt = TokenizerRules(root).out;
   } else {
     stated.replace_filename("tokenizer_config.json");
     auto config = ReadObject(stated.string());
@@ -147,12 +150,14 @@ Result<std::string> DifferentNormalization(const rankfeed_model* vocabulary, con
   for (size_t i = 0; i < kRules; ++i) {
     if (!rules[i]) continue;
     const auto follows = probe.Follows(static_cast<Rule>(i));
-    if (!follows || *follows == *rules[i]) continue;
+    if (!follows || *follows == *rules[i] || *follows == rebuilt[i]) continue;
     const Name& name = kNames[i];
     return fmt::format("{} {} ({}), the vocabulary {}", stated.string(), *rules[i] ? name.done : name.left, name.setting,
                        *rules[i] ? name.left : name.done);
   }
   return std::string();
+} catch (const builder::BuildError& error) {
+  return Error{error.code, error.what()};
 }
 
 }  // namespace rankfeed::folder
