@@ -7,7 +7,7 @@ connections, as a Markdown table.
                         [--memory-requests 1000000] [--reload] [--health]
 
 --command is a program that takes --vocab, --model, --port and --workers, and prints the port it listens on: this one, or one
-of an earlier revision, so that both are measured alike. Requests are text-embeddings-inference's, 4 texts of 12 words; the model is
+of an earlier revision, so that both are measured alike; what it says on stderr, its log, goes to /dev/null. Requests are text-embeddings-inference's, 4 texts of 12 words; the model is
 small and random (tests/serve/random_model.py), so that what is measured is the service and not the forward pass. --memory-requests goes on
 at 64 connections until that many were answered and says what the service holds then; --reload swaps the set ten times in the meantime."""
 
@@ -76,7 +76,8 @@ def main():
         # A queue that holds every connection of this load and of the one before: refusals would look like speed.
         most = max(int(c) for c in arguments.connections.split(","))
         process = subprocess.Popen([*arguments.command.split(), "--vocab", vocab, "--model", model, "--port", "0", "--workers", "2",
-                                    "--queue", str(2 * max(most, 64))], stdout=subprocess.PIPE, text=True)
+                                    "--queue", str(2 * max(most, 64))], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
         port = int(re.search(r":(\d+)", process.stdout.readline())[1])
         try:
             print("| connections | requests/s | p50 ms | p99 ms | server's CPU us per request | not 200 | broken | resident MiB | threads |\n"

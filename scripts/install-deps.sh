@@ -43,6 +43,7 @@ long_packages=(
   chromium                           # draws the audit report
   debootstrap                        # a bare Debian 12, in which a test pastes the README
   wine64                             # the libraries of the wheel for Windows
+  nginx-light prometheus docker-compose openssl # read the files of packaging/deploy
   rustc cargo golang-go              # the C API from Rust and Go, the crates of bindings/rust
 )
 

@@ -101,6 +101,7 @@ const std::vector<Group>& Groups() {
        {"layout", "padding-side", "pad-to-multiple-of", "pad-to-length", "sort", "max-rows", "max-tokens", "budget", "slots", "slot-bytes"}},
       {"Output", {"ids", "pieces", "json", "offsets", "stats", "show", "npz", "top", "html", "output"}},
       {"Listeners", {"host", "port", "admin-host", "admin-port", "api-key-file"}},
+      {"Log", {"log-level", "log-format"}},
       {"Limits",
        {"workers", "queue", "deadline-ms", "header-timeout-ms", "idle-timeout-ms", "drain-ms", "max-connections", "max-body",
         "body-memory", "max-documents", "max-request-tokens", "max-json-depth", "max-json-elements"}}};

@@ -3,6 +3,7 @@
 #include "serve/service.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,6 +29,7 @@ struct ServeCommand {
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
   uint32_t graph_tokens = 0;
   bool no_auto_truncate = false;
+  std::string log_level = "info", log_format = "auto";
 };
 
 // A key without the marks that editors, files and environments put around it: a byte order mark,
@@ -75,6 +77,9 @@ void RunServe(const ServeCommand& c) {
   if (!c.device.on_host()) options.paths.device.backend = c.device.Backend();
   options.paths.device.dtype = c.device.dtype_number();
   options.paths.device.graph_tokens = c.graph_tokens;
+  const auto level = std::find(serve::kLevelNames.begin(), serve::kLevelNames.end(), c.log_level);
+  options.log.level = static_cast<serve::Level>(level - serve::kLevelNames.begin());
+  options.log.json = c.log_format == "json" || (c.log_format == "auto" && isatty(STDERR_FILENO) == 0);
   auto& l = options.listener;
   l.request = std::chrono::milliseconds(c.deadline_ms);
   l.head = std::chrono::milliseconds(c.head_ms);
@@ -166,6 +171,16 @@ void AddServe(CLI::App& app) {
   command->add_flag("--no-auto-truncate", c->no_auto_truncate,
                     "Rows that are too long are errors of /rerank requests with `texts` that do "
                     "not say `truncate`");
+  command
+      ->add_option("--log-level", c->log_level,
+                   "What the log on stderr has: error (failures), warn (requests that were refused, too), info (all requests), debug "
+                   "(health and metrics, too), off")
+      ->check(CLI::IsMember(std::vector<std::string>(serve::kLevelNames.begin(), serve::kLevelNames.end())))
+      ->capture_default_str();
+  command
+      ->add_option("--log-format", c->log_format, "Of a line of the log: text, json, or auto: text on a terminal, else json")
+      ->check(CLI::IsMember({"auto", "text", "json"}))
+      ->capture_default_str();
   AddLimits(command, c.get());
   command->callback([c] { RunServe(*c); });
 }

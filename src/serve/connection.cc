@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "serve/answerer.h"
@@ -60,10 +61,10 @@ std::string DateField() {
   return std::string(text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts));
 }
 
-std::string HeadOf(const Response& response, bool keep, unsigned version) {
+std::string HeadOf(const Response& response, std::string_view id, bool keep, unsigned version) {
   std::string out =
-      fmt::format("HTTP/1.{} {} {}\r\nDate: {}\r\nContent-Length: {}\r\n", version % 10,
-                  response.status, Reason(response.status), DateField(), response.body.size());
+      fmt::format("HTTP/1.{} {} {}\r\nDate: {}\r\nContent-Length: {}\r\nX-Request-Id: {}\r\n", version % 10,
+                  response.status, Reason(response.status), DateField(), response.body.size(), id);
   if (!response.content_type.empty())
     out += fmt::format("Content-Type: {}\r\n", response.content_type);
   out += response.fields;
@@ -75,7 +76,17 @@ std::string HeadOf(const Response& response, bool keep, unsigned version) {
   return out += "\r\n";
 }
 
+// Ids go into heads, logs and command lines as they are, so they have none of the characters that mean something there.
+bool IsOfAnId(unsigned char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::string_view("-_.:=+/@~").find(static_cast<char>(c)) != std::string_view::npos;
+}
+
 }  // namespace
+
+uint64_t RandomNumber() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
 
 // Beast's Body concept over Body.
 struct ChargedBody {
@@ -173,8 +184,10 @@ void Connection::EnterUntil(Phase phase, Clock::time_point deadline) {
 // One request. False when the connection ends.
 asio::awaitable<bool> Connection::Turn() {
   error_code error;
+  arrival_ = Clock::now();
+  id_size_ = 0;
   if (!co_await Begun()) co_return false;
-  const Clock::time_point arrival = Clock::now();
+  arrival_ = Clock::now();
   Enter(Phase::kHead, loop_->options.head);
   buffer_.reserve(kHeadBuffer);
   std::optional<Parser> latest;
@@ -190,6 +203,7 @@ asio::awaitable<bool> Connection::Turn() {
   if (aborted_) co_return false;
   if (error) co_return co_await HeadFailed(parser, error);
 
+  TakeId(View(parser.get()["X-Request-Id"]));
   const unsigned version = parser.get().version();
   const std::string_view method = View(parser.get().method_string());
   const std::optional<std::string> path = PathOf(method, View(parser.get().target()));
@@ -207,10 +221,10 @@ asio::awaitable<bool> Connection::Turn() {
             View(parser.get()[http::field::accept]),
             View(parser.get()["X-Deadline-Ms"]),
             !parser.is_done()};
-  Clock::time_point deadline = arrival + loop_->options.request;
-  if (auto refused = loop_->application->Admit(head, arrival, &deadline)) {
+  Clock::time_point deadline = arrival_ + loop_->options.request;
+  if (auto refused = loop_->application->Admit(head, arrival_, &deadline)) {
     refused->close |= head.has_body;  // what follows is not read
-    co_return co_await Answer(std::move(*refused), &parser);
+    co_return co_await Answer(std::move(*refused), *path, &parser);
   }
   if (head.has_body && !co_await ReadBody(&parser, head.path, deadline)) co_return false;
   Request request{std::string(head.method),
@@ -218,7 +232,7 @@ asio::awaitable<bool> Connection::Turn() {
                   std::string(head.content_encoding),
                   std::string(head.accept),
                   std::move(parser.get().body()),
-                  arrival,
+                  arrival_,
                   deadline};
   auto waiting = std::make_shared<Waiting>();
   auto answerer = std::make_shared<Answerer>(&loop_->io, waiting);
@@ -226,7 +240,7 @@ asio::awaitable<bool> Connection::Turn() {
   answerer.reset();
   EnterUntil(Phase::kWork, Clock::time_point::max());
   Response response = co_await Handled(std::move(request), std::move(waiting), std::move(done));
-  co_return co_await Answer(std::move(response), &parser);
+  co_return co_await Answer(std::move(response), *path, &parser);
 }
 
 // Makes the version at the end of the buffer's first line 1.1, which any later one of HTTP/1 is answered as
@@ -331,7 +345,7 @@ asio::awaitable<bool> Connection::HeadFailed(const Parser& parser, error_code er
 asio::awaitable<bool> Connection::Refuse(Fault fault, std::string_view path, const Parser* parser) {
   Response response = loop_->application->Refuse(fault, path);
   response.close = true;
-  co_return co_await Answer(std::move(response), parser);
+  co_return co_await Answer(std::move(response), path, parser);
 }
 
 // The application's answer, which may come from another thread.
@@ -347,14 +361,25 @@ asio::awaitable<Response> Connection::Handled(Request request, std::shared_ptr<W
       asio::use_awaitable, std::move(request), std::move(waiting), std::move(done));
 }
 
-asio::awaitable<bool> Connection::Answer(Response response, const Parser* parser) {
+// Takes the id that a request brings, or, where that is none, makes one.
+void Connection::TakeId(std::string_view given) {
+  if (given.empty() || given.size() > kMostId || !std::all_of(given.begin(), given.end(), IsOfAnId)) {
+    id_size_ = static_cast<uint8_t>(fmt::format_to_n(id_.data(), kMostId, "{:016x}-{:x}", loop_->process, ++loop_->serial).size);
+  } else {
+    id_size_ = static_cast<uint8_t>(given.copy(id_.data(), kMostId));
+  }
+}
+
+asio::awaitable<bool> Connection::Answer(Response response, std::string_view path, const Parser* parser) {
+  if (id_size_ == 0) TakeId({});
+  const Clock::duration time = Clock::now() - arrival_;
   Enter(Phase::kWrite, loop_->options.write);
   loop_->on_tick();  // a drain that was asked for since the last tick
   const bool keep = !response.close && parser != nullptr && parser->keep_alive() && !loop_->draining &&
                     !loop_->drain_wanted;
   const bool no_body = parser != nullptr && parser->get().method() == http::verb::head;
   const std::string head =
-      HeadOf(response, keep, parser == nullptr ? 11 : parser->get().version());
+      HeadOf(response, id(), keep, parser == nullptr ? 11 : parser->get().version());
   const std::array<asio::const_buffer, 2> parts{
       asio::buffer(head), no_body ? asio::const_buffer() : asio::buffer(response.body)};
   error_code error;
@@ -362,6 +387,7 @@ asio::awaitable<bool> Connection::Answer(Response response, const Parser* parser
   served_ |= response.status == 200;
   Enter(Phase::kIdle, loop_->options.idle);
   if (error && !aborted_) loop_->counts.dropped += 1;
+  loop_->application->Answered({id(), parser == nullptr ? "" : View(parser->get().method_string()), path, response, time, bool{error}});
   co_return !error && keep;
 }
 

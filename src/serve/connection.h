@@ -6,6 +6,7 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <array>
 #include <list>
 
 #include "serve/http.h"
@@ -63,7 +64,9 @@ class Connection {
   asio::awaitable<bool> HeadFailed(const Parser& parser, error_code error);
   asio::awaitable<bool> Refuse(Fault fault, std::string_view path, const Parser* parser = nullptr);
   asio::awaitable<Response> Handled(Request request, std::shared_ptr<Waiting> waiting, std::function<void(Response)> done);
-  asio::awaitable<bool> Answer(Response response, const Parser* parser);
+  asio::awaitable<bool> Answer(Response response, std::string_view path, const Parser* parser);
+  std::string_view id() const { return {id_.data(), id_size_}; }
+  void TakeId(std::string_view given);
   asio::awaitable<void> Linger();
   void ReleaseBuffer();
 
@@ -77,7 +80,15 @@ class Connection {
   Clock::time_point since_, deadline_;
   bool interrupted_ = false;  // in this phase
   bool aborted_ = false, served_ = false;
+  // Bytes of a request's id; longer ones are replaced. UUIDs and the ids of tracing systems have up to 55.
+  static constexpr size_t kMostId = 128;
+  uint8_t id_size_ = 0;
+  std::array<char, kMostId> id_;
+  Clock::time_point arrival_;  // of the request that is read or answered
 };
+
+// Returns 64 bits that no other process has.
+uint64_t RandomNumber();
 
 // The state that a listener shares with its connections. Of the loop's thread.
 struct Loop {
@@ -89,6 +100,8 @@ struct Loop {
   ByteBudget budget;
   ListenerCounts counts;
   std::function<void()> on_tick = [] {};
+  const uint64_t process = RandomNumber();  // with a serial number: ids of requests that bring none
+  uint64_t serial = 0;
   std::atomic<bool> drain_wanted{false};  // any thread
   bool draining = false;
   Clock::time_point drain_begin;

@@ -86,11 +86,30 @@ struct Request {
   Clock::time_point deadline;  // of the answer
 };
 
+// Facts about an answer that its client is not sent. Texts are literals; empty: not known.
+struct Facts {
+  const char *dialect = "", *reason = "";  // reason: why there is no other answer
+  bool failed = false;                     // by a fault of the service, not of the request
+  bool probe = false;                      // of its health or counts
+  uint64_t rows = 0, tokens = 0, generation = 0;
+  Clock::duration queued{};
+};
+
 struct Response {
   int status = 200;
   std::string content_type, body;
   std::string fields;  // more header fields, each with its CRLF
   bool close = false;  // the connection ends with it
+  Facts facts;
+};
+
+// A request that was answered. Views end with Answered.
+struct Exchange {
+  std::string_view id;            // the request's X-Request-Id, else one of its own
+  std::string_view method, path;  // empty: what came was not understood so far
+  const Response& response;
+  Clock::duration time;  // from the first byte of the request to the answer
+  bool dropped = false;  // the client did not take the answer
 };
 
 // Faults that end a request before the application sees it.
@@ -116,6 +135,8 @@ class Application {
   virtual void Handle(Request request, std::function<void(Response)> done) = 0;
   // The body of an answer to a fault, in the shape that path answers errors in.
   virtual Response Refuse(Fault fault, std::string_view path) = 0;
+  // Called on Run's thread after every answer.
+  virtual void Answered(const Exchange& exchange) noexcept = 0;
 };
 
 struct ListenerOptions {

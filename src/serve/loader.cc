@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -61,10 +60,7 @@ void Loader::Run() {
       loading_ = true;
     }
     if (!job) {
-      if (const Error error = Swap(state_->assets.Get()->paths))
-        std::fprintf(stderr, "rankfeed: SIGHUP: %s; the set loaded before is kept\n", error.message.c_str());
-      else
-        std::fprintf(stderr, "rankfeed: SIGHUP: loaded set %llu\n", static_cast<unsigned long long>(state_->assets.Get()->generation));
+      (void)Swap(state_->assets.Get()->paths, "SIGHUP");
       continue;
     }
     Response response;
@@ -81,14 +77,24 @@ void Loader::Run() {
   }
 }
 
-// Loads and swaps, and says on stderr what the operator should know of the set.
-Error Loader::Swap(const AssetPaths& paths) {
-  if (auto error = state_->assets.Swap(paths)) return error;
-  if (const auto assets = state_->assets.Get(); !assets->note.empty())
-    std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
-  state_->workers->Refresh();
-  ++state_->metrics.swaps;
-  return {};
+// Loads and swaps; the log and the service manager learn of it. by: who asked.
+Error Loader::Swap(const AssetPaths& paths, const char* by) {
+  const auto begin = Clock::now();
+  if (!state_->draining) state_->manager.TellReloading();
+  Error error = state_->assets.Swap(paths);
+  if (!error) {
+    state_->workers->Refresh();
+    ++state_->metrics.swaps;
+  }
+  if (!state_->draining) state_->manager.Tell("READY=1");
+  const auto assets = state_->assets.Get();
+  if (const Level level = error ? Level::kError : Level::kInfo; state_->log->Has(level)) {
+    Line line = state_->log->Begin(level, error ? "reload_failed" : "reload");
+    line.Text("by", by).Number("generation", assets->generation).Milliseconds("ms", Clock::now() - begin).Text("error", error.message);
+    state_->log->Put(line.Text("kept", error ? "the set loaded before" : ""));
+  }
+  if (!error) LogNote(*assets, state_->log);
+  return error;
 }
 
 Response Loader::Reload(const Request& request) {
@@ -109,7 +115,7 @@ Response Loader::Reload(const Request& request) {
       if (place->find('\0') != place->npos)
         throw Problem{Kind::kInvalid, fmt::format("`{}` is {}; no path has the character U+0000", name, Quoted(*place))};
     }
-    if (auto error = Swap(paths)) throw Problem{Kind::kInvalid, error.message};
+    if (auto error = Swap(paths, "/admin/reload")) throw Problem{Kind::kInvalid, error.message};
     Response out;
     out.content_type = "application/json";
     out.body = fmt::format("{{\"generation\":{}}}", state_->assets.Get()->generation);

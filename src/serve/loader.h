@@ -27,7 +27,7 @@ class Loader {
   // Loads what the body says in place of what the current set was loaded from, and calls done once. False,
   // and nothing happens, while a set is loaded or is to be. Any thread.
   bool Take(Request request, std::function<void(Response)> done);
-  // Loads what was last loaded, once the set is there that is being loaded; reports on stderr. Any thread.
+  // Loads what was last loaded, once the set is there that is being loaded; the log has how that went. Any thread.
   void Repeat() noexcept;
 
  private:
@@ -36,7 +36,7 @@ class Loader {
     std::function<void(Response)> done;
   };
   void Run();
-  Error Swap(const AssetPaths& paths);
+  Error Swap(const AssetPaths& paths, const char* by);
   Response Reload(const Request& request);
 
   State* const state_;

@@ -79,6 +79,7 @@ std::string MetricsText(const Metrics& m, const Gauges& gauges, const ListenerCo
   w.Counter("connections_timed_out", "Connections whose client took too long.",
             connections.timed_out.load());
   w.Counter("answers_dropped", "Answers that the client did not take.", connections.dropped.load());
+  w.Counter("log_lines_lost", "Lines of the log that were dropped because its reader was too slow or gone.", gauges.lost_log_lines);
   w.Gauge("connections_open", "Connections open now.", connections.open.load());
   w.Gauge("generation", "Number of the current set.", gauges.generation);
   w.Gauge("queue_depth", "Requests waiting.", gauges.queue_depth);

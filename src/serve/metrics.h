@@ -49,7 +49,7 @@ struct Metrics {
 
 // The state at this moment.
 struct Gauges {
-  uint64_t generation = 0, queue_depth = 0;
+  uint64_t generation = 0, queue_depth = 0, lost_log_lines = 0;
   bool draining = false;
   std::string parity, pages;
   uint64_t huge_page_bytes = 0;  // of the vocabulary; UINT64_MAX: the kernel does not say

@@ -7,12 +7,14 @@
 
 #include "serve/assets.h"
 #include "serve/http.h"
+#include "serve/log.h"
 
 namespace rankfeed::serve {
 
 struct Options {
   AssetPaths paths;
   ListenerOptions listener;  // of rerank requests
+  LogOptions log;
   std::string admin_host = "127.0.0.1";
   int admin_port = -1;        // -1: no listener of its own
   std::string model_name;     // as /info and answers say it; empty: the model's path

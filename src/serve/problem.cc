@@ -16,44 +16,45 @@ struct Row {
   int tei;
   const char* tei_type;
   int cohere, fastapi;
+  const char* reason;  // in the log
 };
 
 Row RowOf(Kind kind) {
   switch (kind) {
     case Kind::kMalformed:
-      return {400, "Validation", 400, 400};
+      return {400, "Validation", 400, 400, "malformed"};
     case Kind::kInvalid:
-      return {422, "Validation", 400, 422};
+      return {422, "Validation", 400, 422, "invalid"};
     case Kind::kEmpty:
-      return {400, "Empty", 400, 422};
+      return {400, "Empty", 400, 422, "empty"};
     case Kind::kTooLarge:
-      return {413, "Validation", 413, 413};
+      return {413, "Validation", 413, 413, "too_large"};
     case Kind::kTooLong:
-      return {413, "Validation", 400, 422};
+      return {413, "Validation", 400, 422, "too_long"};
     case Kind::kUnauthorized:
-      return {401, "Unauthorized", 401, 401};
+      return {401, "Unauthorized", 401, 401, "unauthorized"};
     case Kind::kNoRoute:
-      return {404, "NotFound", 404, 404};
+      return {404, "NotFound", 404, 404, "no_route"};
     case Kind::kMethod:
-      return {405, "Method", 405, 405};
+      return {405, "Method", 405, 405, "method"};
     case Kind::kMediaType:
-      return {415, "Validation", 415, 415};
+      return {415, "Validation", 415, 415, "media_type"};
     case Kind::kOverloaded:
-      return {429, "Overloaded", 429, 429};
+      return {429, "Overloaded", 429, 429, "overloaded"};
     case Kind::kUnhealthy:
-      return {503, "Unhealthy", 503, 503};
+      return {503, "Unhealthy", 503, 503, "shutting_down"};
     case Kind::kDeadline:
-      return {504, "Deadline", 504, 504};
+      return {504, "Deadline", 504, 504, "deadline"};
     case Kind::kTimeout:
-      return {408, "Timeout", 408, 408};
+      return {408, "Timeout", 408, 408, "timeout"};
     case Kind::kHeadTooLarge:
-      return {431, "Validation", 431, 431};
+      return {431, "Validation", 431, 431, "head_too_large"};
     case Kind::kExpectation:
-      return {417, "Validation", 417, 417};
+      return {417, "Validation", 417, 417, "expectation"};
     case Kind::kBackend:
-      return {424, "Backend", 500, 500};
+      return {424, "Backend", 500, 500, "failed"};
   }
-  return {500, "Backend", 500, 500};
+  return {500, "Backend", 500, 500, "failed"};
 }
 
 // Returns the type of an error as infinity and vLLM name it, both in OpenAI's shape.
@@ -65,7 +66,33 @@ const char* ErrorType(Dialect dialect, int status) {
                          : "server_error";
 }
 
+Facts FactsOf(Dialect dialect, Kind kind) {
+  Facts out;
+  out.dialect = DialectName(dialect);
+  out.reason = RowOf(kind).reason;
+  out.failed = kind == Kind::kBackend;
+  return out;
+}
+
 }  // namespace
+
+const char* DialectName(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kTei:
+      return "tei";
+    case Dialect::kCohereV1:
+      return "cohere-v1";
+    case Dialect::kCohereV2:
+      return "cohere-v2";
+    case Dialect::kJina:
+      return "jina";
+    case Dialect::kInfinity:
+      return "infinity";
+    case Dialect::kVllm:
+      return "vllm";
+  }
+  return "";
+}
 
 int StatusOf(Dialect dialect, Kind kind) {
   const Row row = RowOf(kind);
@@ -93,6 +120,7 @@ Response ProblemResponse(Dialect dialect, const Problem& problem) {
   Response out;
   out.content_type = "application/json";
   out.status = StatusOf(dialect, problem.kind);
+  out.facts = FactsOf(dialect, problem.kind);
   switch (dialect) {
     case Dialect::kTei:
       out.body = fmt::format("{{\"error\":{},\"error_type\":\"{}\"}}", message, row.tei_type);
@@ -121,6 +149,7 @@ Response StarvedResponse(Dialect dialect, Kind kind) noexcept {
   } catch (const std::bad_alloc&) {
     Response out;
     out.status = StatusOf(dialect, kind);
+    out.facts = FactsOf(dialect, kind);
     return out;
   }
 }

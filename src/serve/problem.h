@@ -45,6 +45,8 @@ struct Problem {
   std::string message;
 };
 
+// Returns the dialect's name in the log.
+const char* DialectName(Dialect dialect);
 // The status that a dialect has for problems of a kind.
 int StatusOf(Dialect dialect, Kind kind);
 Response ProblemResponse(Dialect dialect, const Problem& problem);

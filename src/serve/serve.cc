@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "parallel/cpus.h"
+#include "rankfeed/version.h"
 #include "serve/service.h"
 #include "serve/thread.h"
 
@@ -93,6 +94,7 @@ class Watchdog {
     std::printf("drained: %llu answered; a batch did not end in time\n",
                 static_cast<unsigned long long>(state_->metrics.outcomes[0].load()));
     std::fflush(stdout);
+    state_->log->Stop();
     _exit(1);
   }
 
@@ -131,7 +133,32 @@ class Operators {
   std::thread thread_;
 };
 
+// Logs the begin or the end of a drain.
+void LogDrain(const State& state, const char* event, uint64_t dropped) {
+  if (!state.log->Has(Level::kInfo)) return;
+  Line line = state.log->Begin(Level::kInfo, event);
+  line.Number("answered", state.metrics.outcomes[0]).Number("waiting", state.workers->depth()).Number("running", state.metrics.running);
+  state.log->Put(dropped == 0 ? line : line.Number("not_taken", dropped));
+}
+
+// Logs that the service begins to answer. operators: port of their listener; 0: there is none.
+void LogStart(const State& state, unsigned port, unsigned operators) {
+  if (!state.log->Has(Level::kInfo)) return;
+  const auto assets = state.assets.Get();
+  Line line = state.log->Begin(Level::kInfo, "start");
+  line.Text("version", rankfeed_version_string()).Text("model", assets->paths.model).Text("vocab", assets->vocabulary_file);
+  line.Text("corpus", assets->paths.corpus).Text("host", state.options.listener.host).Number("port", port);
+  if (operators != 0) line.Text("admin_host", state.options.admin_host).Number("admin_port", operators);
+  state.log->Put(line.Number("workers", state.options.workers).Number("generation", assets->generation));
+}
+
 }  // namespace
+
+void LogNote(const Assets& assets, Log* log) noexcept {
+  if (assets.note.empty() || !log->Has(Level::kWarn)) return;
+  Line line = log->Begin(Level::kWarn, "note");
+  log->Put(line.Text("message", assets.note));
+}
 
 int Serve(Options options) {
   Handle({SIGPIPE, SIGUSR1, SIGUSR2}, SIG_IGN);
@@ -139,11 +166,11 @@ int Serve(Options options) {
   if (options.workers == 0) options.workers = UsableCpus();
   options.listener.max_connections = RaiseDescriptors(options.listener.max_connections);
   const Reserve reserve;
-  State state(options);
+  Log log(options.log);
+  State state(options, &log);
   state.process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   if (auto error = state.assets.Swap(options.paths)) throw std::runtime_error(error.message);
-  if (const auto assets = state.assets.Get(); !assets->note.empty())
-    std::fprintf(stderr, "rankfeed: note: %s\n", assets->note.c_str());
+  LogNote(*state.assets.Get(), &log);
   (void)OpenApi();  // made once, with memory that a start may fail for and a request may not
   state.workers = std::make_unique<Workers>(options, &state.assets);
   state.loader = std::make_unique<Loader>(&state);
@@ -159,9 +186,12 @@ int Serve(Options options) {
       listener.Drain();
       give_up = Clock::now() + options.listener.drain - std::chrono::milliseconds(500);
       watchdog.Begin(options.listener.drain + std::chrono::milliseconds(1700));
+      state.manager.Tell("STOPPING=1");
+      LogDrain(state, "drain", 0);
     }
     if ((came & kReload) != 0 && !state.draining) state.loader->Repeat();
     if (Clock::now() >= give_up) state.workers->Cancel();
+    state.manager.TellAlive();
   });
   std::optional<Operators> operators;
   if (options.admin_port >= 0) operators.emplace(&state);
@@ -170,6 +200,8 @@ int Serve(Options options) {
   if (operators)
     std::printf("health, metrics and /admin/reload on %s:%u\n", options.admin_host.c_str(), operators->port());
   std::fflush(stdout);
+  LogStart(state, listener.port(), operators ? operators->port() : 0);
+  state.manager.Tell("READY=1");
   listener.Run();
   state.workers->Cancel();
   state.workers->Stop();
@@ -177,6 +209,7 @@ int Serve(Options options) {
   operators.reset();
   const uint64_t dropped = listener.counts().dropped;
   const std::string rest = dropped == 0 ? "" : fmt::format(", {} not taken by their clients", dropped);
+  LogDrain(state, "end", dropped);
   std::printf("drained: %llu answered%s\n", static_cast<unsigned long long>(state.metrics.outcomes[0].load()), rest.c_str());
   return 0;
 }

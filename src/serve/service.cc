@@ -19,6 +19,8 @@ constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf
 constexpr std::string_view kOpenMetrics =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+constexpr size_t kMostPath = 256;  // bytes of a path in the log
+
 // Liveness probes and collectors bring no key.
 bool NeedsKey(Action action) { return action != Action::kHealth && action != Action::kMetrics; }
 
@@ -178,6 +180,22 @@ std::string Service::RetryAfter() const {
   return std::to_string(std::clamp(static_cast<int>(wait + 0.999), 1, 60));
 }
 
+// Texts of requests, and messages, which repeat parts of them, are not in the log: the reason is one of a few words.
+void Service::Answered(const Exchange& exchange) noexcept {
+  const Response& response = exchange.response;
+  const Facts& facts = response.facts;
+  const Level level = facts.probe ? Level::kDebug : facts.failed ? Level::kError : response.status >= 400 ? Level::kWarn : Level::kInfo;
+  if (!state_->log->Has(level)) return;
+  Line line = state_->log->Begin(level, "request");
+  line.Text("id", exchange.id).Text("method", exchange.method).Text("path", exchange.path, kMostPath).Text("dialect", facts.dialect);
+  line.Number("status", static_cast<uint64_t>(response.status)).Text("reason", facts.reason);
+  if (facts.rows != 0) line.Number("rows", facts.rows).Number("tokens", facts.tokens).Number("generation", facts.generation);
+  if (facts.queued.count() != 0) line.Milliseconds("queued_ms", facts.queued);
+  line.Milliseconds("ms", exchange.time);
+  if (exchange.dropped) line.Text("client", "gone");
+  state_->log->Put(line);
+}
+
 void Service::Handle(Request request, std::function<void(Response)> done) {
   if (request.method != "POST") {
     done(Get(request));
@@ -194,7 +212,8 @@ Response Service::Get(const Request& request) const {
   const Action action = route == nullptr ? Action::kDocument : route->action;  // OPTIONS *
   if (action == Action::kHealth) {
     if (state_->draining)
-      return ProblemResponse(Dialect::kTei, {Kind::kUnhealthy, "the service is shutting down"});
+      out = ProblemResponse(Dialect::kTei, {Kind::kUnhealthy, "the service is shutting down"});
+    out.facts.probe = true;
     return out;
   }
   if (action == Action::kInfo) return Info();
@@ -206,10 +225,12 @@ Response Service::Get(const Request& request) const {
     const rankfeed_placement placement = assets->vocabulary->placement();
     const Gauges gauges{assets->generation,
                         state_->workers->depth(),
+                        state_->log->lost(),
                         state_->draining,
                         parity == nullptr ? "" : parity,
                         rankfeed_pages_name(placement.pages),
                         placement.huge_bytes};
+    out.facts.probe = true;
     out.content_type = open ? kOpenMetrics : kPrometheus;
     out.body = MetricsText(state_->metrics, gauges, *state_->connections, open);
     return out;
@@ -285,6 +306,7 @@ void Service::Work(Request request, std::function<void(Response)> done) {
     m.busy_ns += static_cast<uint64_t>((Clock::now() - taken).count());
     ++m.finished;
     --m.running;
+    response.facts.queued = taken - shared->arrival;
     (*answer)(std::move(response));
   });
   switch (admission) {
@@ -374,7 +396,7 @@ Response Service::Rerank(const Request& request, JsonTree body, Clock::time_poin
         Milliseconds(taken - request.arrival), Milliseconds(r.tokenizing), Milliseconds(r.scoring));
   }
   out.fields += fmt::format("x-rankfeed-generation: {}\r\n", r.generation);
-  CountAnswer({&r, 1}, total);
+  CountAnswer(call.dialect, {&r, 1}, total, &out.facts);
   return out;
 }
 
@@ -393,7 +415,7 @@ Response Service::ScorePairs(const Request& request, const Json& body, Scorer* s
   const folder::Pairing& pairing = scorer->assets().pairing;
   Response out = JsonResponse(ScoreAnswer(route, call, NewId("score"), pairing.facts.LabelName(pairing.label)));
   out.fields = fmt::format("x-rankfeed-generation: {}\r\n", call.rankings.front().generation);
-  CountAnswer(call.rankings, Clock::now() - request.arrival);
+  CountAnswer(route.dialect, call.rankings, Clock::now() - request.arrival, &out.facts);
   return out;
 }
 
@@ -403,13 +425,15 @@ std::string Service::NewId(std::string_view kind) {
   return fmt::format("{}-{:016x}{:08x}", kind, state_->process, serial);
 }
 
-// Counts a request that was answered.
-void Service::CountAnswer(std::span<const Ranking> rankings, Clock::duration total) {
+// Counts a request that was answered, and notes its counts in *facts.
+void Service::CountAnswer(Dialect dialect, std::span<const Ranking> rankings, Clock::duration total, Facts* facts) {
   Metrics& m = state_->metrics;
   size_t documents = 0, ranked = 0;
+  facts->dialect = DialectName(dialect);
   for (const Ranking& r : rankings) {
-    m.tokens += r.tokens;
-    m.rows += r.rows;
+    facts->tokens += r.tokens;
+    facts->rows += r.rows;
+    facts->generation = r.generation;
     m.cut_rows += r.cut_rows;
     m.batches += r.batches;
     m.tokenizing_cpu_ns += r.tokenizing_cpu_ns;
@@ -417,6 +441,8 @@ void Service::CountAnswer(std::span<const Ranking> rankings, Clock::duration tot
     documents += r.documents.size();
     ranked += r.ranked.size();
   }
+  m.tokens += facts->tokens;
+  m.rows += facts->rows;
   ++m.requests;
   m.documents += documents;
   m.candidates.Observe(static_cast<double>(documents));

@@ -12,7 +12,9 @@
 
 #include "serve/dialect.h"
 #include "serve/loader.h"
+#include "serve/log.h"
 #include "serve/metrics.h"
+#include "serve/notify.h"
 #include "serve/workers.h"
 
 namespace rankfeed::serve {
@@ -23,10 +25,15 @@ namespace rankfeed::serve {
 // assets.
 int Serve(Options options);
 
+// Logs what the operator should know of a set, if there is anything.
+void LogNote(const Assets& assets, Log* log) noexcept;
+
 // State that the listeners of one service share. Any thread.
 struct State {
-  explicit State(const Options& o) : options(o) {}
+  State(const Options& o, Log* l) : options(o), log(l) {}
   const Options& options;
+  Log* const log;
+  Manager manager;
   AssetBox assets;
   Metrics metrics;
   std::unique_ptr<Workers> workers;
@@ -46,6 +53,7 @@ class Service : public Application {
                                 Clock::time_point* deadline) override;
   void Handle(Request request, std::function<void(Response)> done) override;
   Response Refuse(Fault fault, std::string_view path) override;
+  void Answered(const Exchange& exchange) noexcept override;
 
  private:
   Response Get(const Request& request) const;
@@ -57,7 +65,7 @@ class Service : public Application {
   Response Rerank(const Request& request, JsonTree body, Clock::time_point taken, Scorer* scorer);
   Response ScorePairs(const Request& request, const Json& body, Scorer* scorer);  // throws Problem
   std::string NewId(std::string_view kind);
-  void CountAnswer(std::span<const Ranking> rankings, Clock::duration total);
+  void CountAnswer(Dialect dialect, std::span<const Ranking> rankings, Clock::duration total, Facts* facts);
   Response Compute(const Request& request, Clock::time_point taken, Scorer* scorer);
   std::string RetryAfter() const;
 

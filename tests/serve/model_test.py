@@ -304,7 +304,7 @@ class LongStarts(Folder):
             answer = server.post("/v1/rerank", {"query": QUERY, "documents": [" ".join(["bamboo"] * 90)]})[1]
             server.stop()
             log.seek(0)
-            return [line for line in log.read().splitlines() if "compiling" in line], answer["results"], answer["usage"]
+            return [json.loads(line) for line in log.read().splitlines() if "compiling" in line], answer["results"], answer["usage"]
 
     def test_compiling_is_told(self):
         big = os.path.join(self.folder, "big")
@@ -320,8 +320,9 @@ class LongStarts(Folder):
         self.write(len(vocab), hidden=8, heads=2)
         told, results, usage = self.notes(vocab=big)
         self.assertEqual(len(told), 1, told)
-        self.assertRegex(told[0], "^rankfeed: note: .*compiling the vocabulary took [0-9.]+ s; `rankfeed compile ")
-        command, options = told[0].split("`rankfeed ")[1].split("`, done once, spares it with ")
+        self.assertEqual((told[0]["level"], told[0]["event"]), ("warn", "note"))
+        self.assertRegex(told[0]["message"], "compiling the vocabulary took [0-9.]+ s; `rankfeed compile ")
+        command, options = told[0]["message"].split("`rankfeed ")[1].split("`, done once, spares it with ")
         image = os.path.join(self.folder, "vocab.rfimg")
         subprocess.run([RANKFEED, *command.replace("vocab.rfimg", image).split()], check=True, stdout=subprocess.DEVNULL)
         self.assertEqual(options, "--vocab vocab.rfimg --max-length 60 --split-special-tokens")
@@ -403,6 +404,7 @@ class Logits(Folder):
         with open(os.path.join(self.folder, "log"), "w+", encoding="utf-8") as log:
             server = self.server(stderr=log)
             self.assertEqual(server.post("/rerank", {"query": "q", "texts": ["a"]})[0], 424)
+            server.stop()
             log.seek(0)
             self.assertIn("no finite numbers", log.read())
 

@@ -38,7 +38,8 @@ def compiled(rankfeed):
 class Server:
     """A running server and its files. rankfeed: the command line, which makes images and stores. config: the
     vocabulary is a model's folder with that tokenizer_config.json, not an image. vocab, model: files that are there. one_option: the
-    model's folder is the vocabulary, too. corpus: whether there is a store. admin: whether operators have a port."""
+    model's folder is the vocabulary, too. corpus: whether there is a store. admin: whether operators have a port. stderr: takes the
+    log; None: the test's, which has failures only."""
 
     def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None, config=None, vocab=None, model=None,
                  one_option=False, corpus=True, admin=True):
@@ -64,7 +65,8 @@ class Server:
         self.process = subprocess.Popen(
             command_of_the_unit(rankfeed, [*([] if one_option else ["--vocab", self.vocab]), "--model", self.model,
                                            *(["--corpus", self.corpus] if corpus else []), "--port", "0",
-                                           *(["--admin-port", "0"] if admin else []), *map(str, arguments)]),
+                                           *(["--admin-port", "0"] if admin else []),
+                                           *(["--log-level", "error"] if stderr is None else []), *map(str, arguments)]),
             stdout=subprocess.PIPE, stderr=stderr, text=True, env={**os.environ, **(environment or {})})
         self.port = self.printed_port()
         self.admin_port = self.printed_port() if admin else None

@@ -384,9 +384,11 @@ class Signals(unittest.TestCase):
             os.rename(last, last + ".away")
             server.process.send_signal(signal.SIGHUP)
             deadline = time.monotonic() + 60
-            while "is kept" not in self.read(log) and time.monotonic() < deadline:
+            while "reload_failed" not in self.read(log) and time.monotonic() < deadline:
                 time.sleep(0.02)
-            self.assertRegex(self.read(log), rf"SIGHUP: .*{re.escape(last)}.*; the set loaded before is kept")
+            told = [json.loads(line) for line in self.read(log).splitlines() if "reload_failed" in line]
+            self.assertEqual([(line["event"], line["by"], line["kept"]) for line in told], [("reload_failed", "SIGHUP", "the set loaded before")])
+            self.assertIn(last, told[0]["error"])
             self.wait(server, generation + 1)
             self.assertEqual(server.post("/rerank", {"query": QUERY, "texts": TEXTS})[1], scores)
             answers = clients.stop()
