@@ -59,7 +59,9 @@ constexpr Examples kExamples[] = {
      "  rankfeed receipt show receipt.json --html receipt.html"},
     {"receipt run",
      "  rankfeed receipt run --vocab vocab.rfimg --trace live.jsonl --load 1 -o receipt.json"},
-    {"receipt show", "  rankfeed receipt show receipt.json --html receipt.html"},
+    {"receipt show",
+     "  rankfeed receipt show receipt.json --html receipt.html\n"
+     "  rankfeed receipt show before.json after.json --html both.html"},
     {"receipt statement",
      "  rankfeed receipt statement receipt.json --vocab vocab.rfimg --trace live.jsonl -o receipt.intoto.json"},
     {"receipt diff", "  rankfeed receipt diff before.json after.json --gate"},

@@ -10,7 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+
+#include "cli/checked.h"
+#include "rankfeed/builder.hpp"
 
 namespace rankfeed::cli {
 namespace {
@@ -101,11 +106,76 @@ while True:
     out.flush()
 )py";
 
+// Whether libsentencepiece of that version ("sentencepiece 0.2.3") sums scores as up to 0.2.1.
+bool IsUpTo021(const std::string& version) {
+  int parts[3] = {};
+  return std::sscanf(version.c_str(), "sentencepiece %d.%d.%d", &parts[0], &parts[1], &parts[2]) >=
+             2 &&
+         std::tie(parts[0], parts[1], parts[2]) <= std::make_tuple(0, 2, 1);
+}
+
+// Two releases of the reference with different ids are not the same reference.
+void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
+  if (info.parity == RANKFEED_PARITY_HUGGINGFACE) return;
+  const uint32_t theirs =
+      IsUpTo021(version) ? RANKFEED_PARITY_SENTENCEPIECE_0_2_1 : RANKFEED_PARITY_SENTENCEPIECE;
+  if (info.parity == theirs) return;
+  throw Failure(
+      fmt::format("the vocabulary has parity {}, and {} has other ids; compile it with --parity {}",
+                  rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs)));
+}
+
+// The reference must load the file that the vocabulary was made of. Where several files make a vocabulary
+// together, the main one comes first.
+std::vector<std::string> ReferenceFiles(const ReferenceOptions& o, const VocabOptions& vocab,
+                                        const rankfeed_model_info& info) {
+  std::string path = o.path.empty() ? vocab.path : o.path, note;
+  if (std::filesystem::is_directory(path)) path = Take(folder::VocabularyOf(path, &note));
+  const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
+  if (huggingface != (o.library == "huggingface")) {
+    throw Failure(fmt::format("{} has {} parity; compare it with {} {}", vocab.path,
+                              huggingface ? "HuggingFace" : "SentencePiece", o.library_option,
+                              huggingface ? "huggingface" : "sentencepiece"));
+  }
+  if (o.path.empty()) {
+    if (Model::Open(path.c_str())) {
+      throw Failure(fmt::format("{} is an image, which no reference reads: name the file it was compiled "
+                                "from with {}",
+                                path, o.path_option));
+    }
+    return folder::VocabularyFiles(path, vocab.preset);
+  }
+  auto source = Vocabulary::Load(path, static_cast<int32_t>(info.parity),
+                                 vocab.preset.empty() ? nullptr : vocab.preset.c_str());
+  if (!source) throw Failure(source.error().message);
+  const rankfeed_model_info other = Info(source->model());
+  if (!std::equal(std::begin(info.config_hash), std::end(info.config_hash), other.config_hash)) {
+    throw Failure(fmt::format("{} was not compiled from {}", vocab.path, path));
+  }
+  return folder::VocabularyFiles(path, vocab.preset);
+}
+
 }  // namespace
 
-Oracle::Oracle(const std::string& python, const std::string& library, const std::vector<std::string>& files,
-               const std::string& preset, bool special)
-    : python_(python) {
+void ReferenceOptions::Add(CLI::App& command) {
+  command.add_option(path_option, path, "The file or folder that --vocab was compiled from, when that is an image");
+  command
+      .add_option("--python", python,
+                  "Python interpreter that has the reference's wheel: sentencepiece or tokenizers, and transformers for "
+                  "a vocab.txt or vocab.json, which its classes read")
+      ->envname("RANKFEED_PYTHON")
+      ->capture_default_str();
+}
+
+Oracle::Oracle(const ReferenceOptions& o, const VocabOptions& vocab, const rankfeed_model_info& info) : python_(o.python) {
+  const std::vector<std::string> files = ReferenceFiles(o, vocab, info);
+  if (o.special && o.library == "sentencepiece") throw Failure("--special belongs to HuggingFace parity");
+  Start(o, files, vocab.preset);
+  CheckVersion(version_, info);
+}
+
+void Oracle::Start(const ReferenceOptions& o, const std::vector<std::string>& files, const std::string& preset) {
+  const std::string &python = o.python, &library = o.library;
   signal(SIGPIPE, SIG_IGN);  // a child that ended is an error of the next write
   int request[2], answer[2];
   if (pipe(request) != 0 || pipe(answer) != 0) {
@@ -117,7 +187,7 @@ Oracle::Oracle(const std::string& python, const std::string& library, const std:
     dup2(request[0], STDIN_FILENO);
     dup2(answer[1], STDOUT_FILENO);
     for (const int fd : {request[0], request[1], answer[0], answer[1]}) close(fd);
-    std::vector<const char*> words = {python.c_str(), "-c", kScript, library.c_str(), special ? "1" : "0", preset.c_str()};
+    std::vector<const char*> words = {python.c_str(), "-c", kScript, library.c_str(), o.special ? "1" : "0", preset.c_str()};
     for (const std::string& file : files) words.push_back(file.c_str());
     words.push_back(nullptr);
     execvp(python.c_str(), const_cast<char* const*>(words.data()));

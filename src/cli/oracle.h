@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cli/oracle.h: a reference library at the end of a pipe, for `rankfeed parity`.
+// cli/oracle.h: a reference library at the end of a pipe, for `rankfeed parity`, receipts and audits.
 //
 // The program does not link the references: it starts a Python interpreter that has the wheel of one,
 // hands it a script of its own (oracle.cc) and exchanges batches of texts for lists of ids.
@@ -12,16 +12,27 @@
 #include <string>
 #include <vector>
 
+#include "cli/cli.h"
+
 namespace rankfeed::cli {
+
+// The reference that a user names.
+struct ReferenceOptions {
+  std::string library;             // "huggingface" or "sentencepiece"
+  std::string path;                // file or folder that the vocabulary was compiled from; "": the vocabulary's own path
+  std::string python = "python3";  // interpreter that has its wheel
+  bool special = false;            // ids with the special tokens of the template
+  const char *library_option = "--against", *path_option = "--reference";  // names of the first two, for messages too
+  // Adds the options of path and python.
+  void Add(CLI::App& command);
+};
 
 class Oracle {
  public:
-  // library: "huggingface" or "sentencepiece"; files: the tokenizer.json, .model or list of pieces it
-  // loads, and those beside it that count; preset: of a list of pieces, or empty; special: with the
-  // special tokens of the template. Throws Failure when the interpreter or the wheel is missing, or
-  // does not take the file.
-  Oracle(const std::string& python, const std::string& library, const std::vector<std::string>& files,
-         const std::string& preset, bool special);
+  // Starts the reference on the files that the vocabulary with these facts was made of. Throws Failure when it was made
+  // for the other library, or of other files, or for other releases; when files are not named (an image), the
+  // interpreter or the wheel is missing, or does not take them.
+  Oracle(const ReferenceOptions& options, const VocabOptions& vocab, const rankfeed_model_info& info);
   ~Oracle();
   Oracle(const Oracle&) = delete;
 
@@ -33,6 +44,7 @@ class Oracle {
   static constexpr int32_t kError = -1;
 
  private:
+  void Start(const ReferenceOptions& o, const std::vector<std::string>& files, const std::string& preset);
   std::string ReadLine();
   void Read(void* out, size_t size);
   void Write(const void* data, size_t size);

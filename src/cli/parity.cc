@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "cli/checked.h"
 #include "cli/cli.h"
@@ -30,10 +29,10 @@ using Ids = std::vector<int32_t>;
 
 struct ParityOptions {
   VocabOptions vocab;
-  std::string against, reference, python = "python3";
+  ReferenceOptions reference;
   std::vector<std::string> files;
   uint64_t batch = 512, show = 20;
-  bool jsonl = false, json = false, special = false;
+  bool jsonl = false, json = false;
 };
 
 struct Mismatch {
@@ -64,7 +63,7 @@ class Comparison {
   Comparison(const ParityOptions& o, const rankfeed_model* model, Oracle* oracle)
       : encoder_(model, false, kAnyStretch), oracle_(oracle) {
     encode_.struct_size = sizeof(encode_);
-    if (o.special) encode_.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
+    if (o.reference.special) encode_.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
   }
 
   // Texts are compared whatever they are: memory grows with the longest one.
@@ -144,62 +143,9 @@ std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-// Whether libsentencepiece of that version ("sentencepiece 0.2.3") sums scores as up to 0.2.1.
-bool IsUpTo021(const std::string& version) {
-  int parts[3] = {};
-  return std::sscanf(version.c_str(), "sentencepiece %d.%d.%d", &parts[0], &parts[1], &parts[2]) >=
-             2 &&
-         std::tie(parts[0], parts[1], parts[2]) <= std::make_tuple(0, 2, 1);
-}
-
-// Two releases of the reference with different ids are not the same reference.
-void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
-  if (info.parity == RANKFEED_PARITY_HUGGINGFACE) return;
-  const uint32_t theirs =
-      IsUpTo021(version) ? RANKFEED_PARITY_SENTENCEPIECE_0_2_1 : RANKFEED_PARITY_SENTENCEPIECE;
-  if (info.parity == theirs) return;
-  throw Failure(
-      fmt::format("the vocabulary has parity {}, and {} has other ids; compile it with --parity {}",
-                  rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs)));
-}
-
-// The reference must load the file that the vocabulary was made of. Where several files make a vocabulary
-// together, the main one comes first.
-std::vector<std::string> ReferenceFiles(const ParityOptions& o, const rankfeed_model_info& info) {
-  std::string path = o.reference.empty() ? o.vocab.path : o.reference, note;
-  if (std::filesystem::is_directory(path)) path = Take(folder::VocabularyOf(path, &note));
-  const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
-  if (huggingface != (o.against == "huggingface")) {
-    throw Failure(fmt::format("{} has {} parity; compare it with --against {}", o.vocab.path,
-                              huggingface ? "HuggingFace" : "SentencePiece",
-                              huggingface ? "huggingface" : "sentencepiece"));
-  }
-  if (o.reference.empty()) {
-    if (Model::Open(path.c_str())) {
-      throw Failure(fmt::format("{} is an image, which no reference reads: name the file it was compiled "
-                                "from with --reference",
-                                path));
-    }
-    return folder::VocabularyFiles(path, o.vocab.preset);
-  }
-  auto source = Vocabulary::Load(path, static_cast<int32_t>(info.parity),
-                                 o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
-  if (!source) throw Failure(source.error().message);
-  const rankfeed_model_info other = Info(source->model());
-  if (!std::equal(std::begin(info.config_hash), std::end(info.config_hash), other.config_hash)) {
-    throw Failure(fmt::format("{} was not compiled from {}", o.vocab.path, path));
-  }
-  return folder::VocabularyFiles(path, o.vocab.preset);
-}
-
 void RunParity(ParityOptions o) {
   const Vocabulary vocab = o.vocab.Load(VocabOptions::Reading::kAsWritten);
-  const std::vector<std::string> files = ReferenceFiles(o, Info(vocab.model()));
-  if (o.special && o.against == "sentencepiece") {
-    throw Failure("--special belongs to HuggingFace parity");
-  }
-  Oracle oracle(o.python, o.against, files, o.vocab.preset, o.special);
-  CheckVersion(oracle.version(), Info(vocab.model()));
+  Oracle oracle(o.reference, o.vocab, Info(vocab.model()));
   Comparison comparison(o, vocab.model(), &oracle);
 
   uint64_t documents = 0, tokens = 0, bytes = 0, mismatches = 0;
@@ -269,21 +215,14 @@ void AddParity(CLI::App& app) {
       "parity", "Compare the ids of your own texts with the reference library's; fails on any difference");
   auto o = std::make_shared<ParityOptions>();
   o->vocab.Add(*command);
-  command->add_option("--against", o->against, "Reference library")
+  command->add_option("--against", o->reference.library, "Reference library")
       ->check(CLI::IsMember({"sentencepiece", "huggingface"}))
       ->required();
-  command->add_option("--reference", o->reference,
-                      "The file or folder that --vocab was compiled from, when that is an image");
-  command
-      ->add_option("--python", o->python,
-                   "Python interpreter that has the reference's wheel: sentencepiece or tokenizers, and transformers for "
-                   "a vocab.txt or vocab.json, which its classes read")
-      ->envname("RANKFEED_PYTHON")
-      ->capture_default_str();
+  o->reference.Add(*command);
   command->add_option("FILES", o->files,
                       "Texts, one per line or JSONL with a field \"text\"; standard input when absent or -");
   command->add_flag("--jsonl", o->jsonl, "Texts are JSONL whatever the files are called");
-  command->add_flag("--special", o->special, "With the special tokens of the template (huggingface)");
+  command->add_flag("--special", o->reference.special, "With the special tokens of the template (huggingface)");
   AddNumber(*command, "--batch", o->batch, 1, 1 << 20, "Documents handed over at once");
   command->add_option("--show", o->show, "Mismatches to cut down and print; all are counted")
       ->capture_default_str();

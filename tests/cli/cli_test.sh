@@ -489,7 +489,13 @@ equal "status where no message can be written" 1 "$?"
 equal "status where no help can be written" 1 "$?"
 measure=(--vocab v.rfimg --trace t.jsonl --encode-seconds 0.02)
 "$rankfeed" receipt run "${measure[@]}" -o r.json >/dev/null || fail "receipt run"
-equal "a receipt and itself" "0 fields differ by more than 5 %, 0 of them for the worse" "$("$rankfeed" receipt diff r.json r.json)"
+equal "a receipt and itself" "0 fields differ by more than 5 %, 0 of them for the worse" "$("$rankfeed" receipt diff r.json r.json | tail -n 1)"
+equal "receipts side by side" "  ns of CPU a token" "$("$rankfeed" receipt show r.json r.json | grep -o '^  ns of CPU a token')"
+equal "its verdict" "same: the ids of" "$("$rankfeed" receipt diff r.json r.json | head -n 1 | cut -c1-16)"
+sed 's/"ids_hash": "[0-9a-f]*"/"ids_hash": "0"/' r.json >other_ids.json
+"$rankfeed" receipt diff r.json other_ids.json --gate --tolerance 9 >out.txt 2>err.txt && fail "other ids pass the gate"
+equal "why other ids do not pass" 1 "$(grep -c 'the ids differ' err.txt)"
+equal "the verdict on other ids" "different ids" "$("$rankfeed" receipt diff r.json other_ids.json --json | grep -o '"sentence": "different ids' | cut -d'"' -f4)"
 "$rankfeed" audit "${measure[@]}" --load 1 --html report.html --json >audit.json || fail "audit"
 equal "findings" 10 "$(grep -c '"verdict"' audit.json)"
 grep -q '"schema":"rankfeed-receipt"' report.html || fail "report"
@@ -600,6 +606,12 @@ END
     equal "parity of a folder, $kind" "2 documents, 22 bytes, 0 mismatches against transformers" \
       "$("$rankfeed" parity --vocab $kind --against huggingface bert.txt 2>err.txt | sed 's/ [0-9]* tokens,//; s/transformers .*/transformers/')"
   done
+  "$rankfeed" receipt run --vocab bert.rfimg --docs bert.txt --requests 2 --encode-seconds 0.01 --unicode-texts 100 \
+    --reference huggingface --reference-file bert -o parity.json >/dev/null || fail "receipt run --reference huggingface"
+  equal "parity of a receipt" "    \"mismatches\": 0," "$(sed -n '/"parity": {/,$p' parity.json | grep -m 1 mismatches)"
+  equal "reference of a receipt" 1 "$(grep -c '"implementation": "transformers [0-9.]* with tokenizers"' parity.json)"
+  refused "a reference of an image" "with --reference-file" "$rankfeed" audit --vocab bert.rfimg --docs bert.txt --reference huggingface
+  refused "the other reference" "compare it with --reference huggingface" "$rankfeed" audit --vocab bert --docs bert.txt --reference sentencepiece
   echo '{"do_lower_case": false}' >bert/tokenizer_config.json
   refused "an image of other settings" "bert.rfimg was not compiled from bert" "$rankfeed" parity --vocab bert.rfimg --reference bert --against huggingface bert.txt
 else

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "counters/allocation.h"
 #include "measure/diff.h"
 #include "measure/json_schema.h"
@@ -159,9 +161,71 @@ TEST(ReceiptDiff, FindsWhatGotWorse) {
   EXPECT_NEAR(diff.changed[1].ratio, 1.2, 1e-9);
   EXPECT_FALSE(diff.changed[2].worse);
   ASSERT_EQ(diff.warnings.size(), 1u);
+  EXPECT_EQ(diff.verdict.ids, "not comparable");
+  EXPECT_TRUE(diff.verdict.sentence.starts_with("not comparable: ")) << diff.verdict.sentence;
   b["schema_version"] = 1;
   EXPECT_THROW((void)Compare(a, b, 0.05), std::runtime_error);
   EXPECT_THROW((void)Compare(Json::object(), a, 0.05), std::runtime_error);
+}
+
+TEST(ReceiptDiff, BeginsWithAVerdict) {
+  Subject subject;
+  const Json a = ReceiptJson(Measure(SmallWorkload(5, 4), subject.image, subject.engines, nullptr, Quick()));
+  EXPECT_EQ(a["encode"]["ids_hash"].get<std::string>().size(), 32u);
+  const auto verdict = [&](const std::function<void(Json&)>& change) {
+    Json b = a;
+    change(b);
+    const DiffVerdict v = Compare(a, b, 0.05).verdict;
+    EXPECT_EQ(v.sentence.find("nan"), std::string::npos) << v.sentence;
+    return v.ids + ", " + v.time + ", " + v.sentence.substr(0, v.sentence.find(':'));
+  };
+  const auto times = [](Json& b, double by) {
+    for (auto& [name, value] : b["encode"]["round_cpu_ns_per_token"].items()) value = value.get<double>() * by;
+  };
+  EXPECT_EQ(verdict([](Json&) {}), "same, same, same");
+  EXPECT_EQ(verdict([&](Json& b) { times(b, 0.1); }), "same, faster, faster by 90.0 % beyond the noise");
+  EXPECT_EQ(verdict([&](Json& b) { times(b, 10); }), "same, slower, slower by 900.0 % beyond the noise");
+  // Halves that overlap: the medians may be as far apart as they like.
+  EXPECT_EQ(verdict([&](Json& b) {
+              times(b, 10);
+              b["encode"]["round_cpu_ns_per_token"]["p25"] = a["encode"]["round_cpu_ns_per_token"]["p75"];
+            }), "same, same, same");
+  EXPECT_EQ(verdict([](Json& b) { b["encode"]["ids_hash"] = "another"; }),
+            "different, same, different ids, no difference in time beyond the noise");
+  EXPECT_EQ(verdict([](Json& b) { b["machine"]["cpu"] = "another"; }), "same, not comparable, same ids");
+  Json lacking = a;
+  lacking["encode"].erase("ids_hash");
+  EXPECT_THROW((void)Compare(a, lacking, 0.05), std::runtime_error);
+}
+
+// One wrong id of thousands, or the same ids of texts that are cut elsewhere, give another hash.
+TEST(ReceiptDiff, HashesEveryId) {
+  Subject subject;
+  const auto hash = [&](size_t wrong, size_t longer) {
+    class Altered : public Engine {
+     public:
+      Altered(std::unique_ptr<Engine> engine, size_t wrong, size_t longer)
+          : engine_(std::move(engine)), wrong_(wrong), longer_(longer) {}
+      const EngineInfo& info() const override { return engine_->info(); }
+      void Encode(std::span<const std::string_view> texts, EncodedTexts* out) override {
+        engine_->Encode(texts, out);
+        if (wrong_ < out->tokens()) ++out->ids[wrong_];
+        if (longer_ != 0) ++out->begin[longer_];
+      }
+
+     private:
+      std::unique_ptr<Engine> engine_;
+      size_t wrong_, longer_;
+    };
+    const Workload workload = SmallWorkload(5, 4);
+    std::vector<std::string_view> texts(workload.texts.begin(), workload.texts.end());
+    Altered engine(subject.engines(), wrong, longer);
+    return MeasureEncode(engine, texts, 0).ids_hash;
+  };
+  const std::string right = hash(SIZE_MAX, 0);
+  EXPECT_EQ(hash(SIZE_MAX, 0), right);
+  EXPECT_NE(hash(100, 0), right);
+  EXPECT_NE(hash(SIZE_MAX, 1), right);
 }
 
 }  // namespace

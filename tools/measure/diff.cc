@@ -2,6 +2,8 @@
 // measure/diff.cc: see diff.h.
 #include "measure/diff.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <stdexcept>
 
@@ -63,6 +65,37 @@ void Walk(const Json& a, const Json& b, const std::string& path, double toleranc
   diff->changed.push_back(std::move(line));
 }
 
+// Returns the verdict on b beside a. Times differ beyond the noise where the middle halves of both sides' rounds do not overlap.
+DiffVerdict VerdictOn(const Json& a, const Json& b) {
+  DiffVerdict v;
+  const Json &x = a.at("encode"), &y = b.at("encode");
+  if (a.at("workload").at("hash") != b.at("workload").at("hash")) {
+    v.sentence = "not comparable: the receipts are of different workloads";
+    return v;
+  }
+  v.ids = x.at("ids_hash") == y.at("ids_hash") ? "same" : "different";
+  const std::string ids = v.ids == "same" ? fmt::format("the ids of {} texts, {} tokens, are the same", x.at("texts").dump(), x.at("tokens").dump())
+                                          : fmt::format("the ids of {} texts differ, {} tokens before and {} after", x.at("texts").dump(),
+                                                        x.at("tokens").dump(), y.at("tokens").dump());
+  const char* const word = v.ids == "same" ? "same ids" : "different ids";
+  if (a.at("machine").at("cpu") != b.at("machine").at("cpu")) {
+    v.sentence = fmt::format("{}: {}; times of different CPUs are not compared", word, ids);
+    return v;
+  }
+  const Json &before = x.at("round_cpu_ns_per_token"), &after = y.at("round_cpu_ns_per_token");
+  const double p = before.at("p50"), q = after.at("p50");
+  v.time = after.at("p75") < before.at("p25") ? "faster" : after.at("p25") > before.at("p75") ? "slower" : "same";
+  v.percent = v.time == "same" || p == 0 ? 0 : 100 * std::fabs(q - p) / p;
+  const std::string time = v.time == "same" ? "no difference in time beyond the noise"
+                                            : fmt::format("{} by {:.1f} % beyond the noise", v.time, v.percent);
+  const std::string head = v.ids == "different" ? fmt::format("different ids, {}", time) : v.time == "same" ? "same" : time;
+  v.sentence = fmt::format(
+      "{}: {}; a token takes {:.4g} ns of CPU before and {:.4g} after{} (middle halves of {} and {} rounds: {:.4g} to {:.4g} and {:.4g} to {:.4g})",
+      head, ids, p, q, head == "same" ? ", which is within the noise" : "", x.at("rounds").dump(), y.at("rounds").dump(),
+      before.at("p25").get<double>(), before.at("p75").get<double>(), after.at("p25").get<double>(), after.at("p75").get<double>());
+  return v;
+}
+
 }  // namespace
 
 Diff Compare(const Json& a, const Json& b, double tolerance) {
@@ -82,6 +115,11 @@ Diff Compare(const Json& a, const Json& b, double tolerance) {
   same("/replay/threads", "the number of threads");
   same("/replay/load", "the load");
   Walk(a, b, "", tolerance, &diff);
+  try {
+    diff.verdict = VerdictOn(a, b);
+  } catch (const Json::exception& e) {
+    throw std::runtime_error(fmt::format("a receipt lacks a field: {}", e.what()));
+  }
   return diff;
 }
 

@@ -15,7 +15,16 @@ struct DiffLine {
   bool worse = false; // b costs more, by more than the tolerance
 };
 
+// Answer to what a reader asks first: are ids the same, and is one faster?
+struct DiffVerdict {
+  std::string ids = "not comparable";   // or "same", "different"
+  std::string time = "not comparable";  // or "same" (as far as the noise tells), "faster", "slower"
+  double percent = 0;                   // by which b takes less, or more, CPU time a token
+  std::string sentence;                 // both, and what they rest on
+};
+
 struct Diff {
+  DiffVerdict verdict;
   std::vector<DiffLine> changed;
   // Reasons why the numbers cannot be compared: another workload, machine, build or tokenizer.
   std::vector<std::string> warnings;

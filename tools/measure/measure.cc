@@ -11,6 +11,7 @@
 
 #include "counters/allocation.h"
 #include "measure/replay.h"
+#include "measure/workload.h"
 
 namespace rankfeed::measure {
 namespace {
@@ -55,6 +56,10 @@ EncodeCost MeasureEncode(Engine& engine, const std::vector<std::string_view>& te
   EncodeAll(engine, texts, out, [&](const EncodedTexts& e) {
     for (const uint32_t ns : e.ns) us.push_back(ns / 1e3);
     cost.tokens += e.tokens();
+    // A hash of the hash so far and these: as many texts come at a time whatever the engine.
+    cost.ids_hash.append(reinterpret_cast<const char*>(e.begin.data()), e.begin.size() * sizeof(uint32_t));
+    cost.ids_hash.append(reinterpret_cast<const char*>(e.ids.data()), e.tokens() * sizeof(int32_t));
+    cost.ids_hash = HashHex(cost.ids_hash);
   });
   cost.roads = engine.Roads();
   cost.first_p50_us = Percentile(us, 0.5);
@@ -74,6 +79,7 @@ EncodeCost MeasureEncode(Engine& engine, const std::vector<std::string_view>& te
     const uint64_t start = MonotonicNs(), cpu = ThreadCpuNs();
     (void)rankfeed_counters_start(counters);
     do {
+      const uint64_t round = in_process ? ThreadCpuNs() : foreign_ns;
       for (size_t from = 0; from < texts.size(); from += kTextsAtOnce) {
         const counters::ThreadAllocations before = counters::AllocationsOfThisThread();
         engine.Encode({texts.data() + from, std::min(kTextsAtOnce, texts.size() - from)}, &out);
@@ -90,6 +96,7 @@ EncodeCost MeasureEncode(Engine& engine, const std::vector<std::string_view>& te
         }
       }
       ++cost.rounds;
+      cost.round_ns.push_back(static_cast<double>((in_process ? ThreadCpuNs() : foreign_ns) - round));
     } while (cost.rounds < 2 || static_cast<double>(MonotonicNs() - start) < min_seconds * 1e9);
     (void)rankfeed_counters_stop(counters);
     cost.seconds = static_cast<double>(MonotonicNs() - start) / 1e9;
@@ -108,6 +115,7 @@ EncodeCost MeasureEncode(Engine& engine, const std::vector<std::string_view>& te
   } else {
     cost.energy_reason = energy.reason();
   }
+  std::sort(cost.round_ns.begin(), cost.round_ns.end());
   cost.p50_us = Percentile(us, 0.50);
   cost.p95_us = Percentile(us, 0.95);
   cost.p99_us = Percentile(us, 0.99);

@@ -15,6 +15,8 @@ struct EncodeCost {
   size_t texts = 0, rounds = 0;
   uint64_t text_bytes = 0, tokens = 0;  // of one round
   std::optional<RoadCounts> roads;      // of the first round
+  std::string ids_hash;                 // of all ids of a round, text by text
+  std::vector<double> round_ns;         // CPU time of each round after the first, ascending
   double first_p50_us = 0;              // every text for the first time, caches of the engine empty
   double p50_us = 0, p95_us = 0, p99_us = 0, max_us = 0;  // of single texts, rounds after the first
   double seconds = 0, cpu_seconds = 0;  // of all rounds after the first

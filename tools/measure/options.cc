@@ -22,6 +22,33 @@ struct LoadedFree {
   void operator()(rankfeed_loaded* loaded) const { rankfeed_loaded_free(loaded); }
 };
 
+// A reference library as an engine, which says no times.
+class ReferenceEngine final : public Engine {
+ public:
+  ReferenceEngine(const ReferenceOptions& options, const VocabOptions& vocab, const rankfeed_model* model)
+      : oracle_(options, vocab, Info(model)) {
+    const size_t name = oracle_.version().rfind(' ');  // after "transformers 5 with", where that is
+    info_.implementation = oracle_.version().substr(0, name);
+    info_.version = oracle_.version().substr(name + 1);
+    info_.parity = rankfeed_parity_name(Info(model).parity);
+    info_.in_process = false;
+  }
+  const EngineInfo& info() const override { return info_; }
+  void Encode(std::span<const std::string_view> texts, EncodedTexts* out) override {
+    out->ids.clear();
+    out->begin.assign(1, 0);
+    for (const auto& ids : oracle_.Encode({texts.begin(), texts.end()})) {
+      out->ids.insert(out->ids.end(), ids.begin(), ids.end());
+      out->begin.push_back(static_cast<uint32_t>(out->ids.size()));
+    }
+    out->ns.assign(texts.size(), 0);
+  }
+
+ private:
+  Oracle oracle_;
+  EngineInfo info_;
+};
+
 std::vector<std::string> Texts(const std::string& path) {
   TextSource source(path, TextSource::Format::kByName);
   std::vector<std::string> texts;
@@ -127,8 +154,9 @@ void MeasureOptions::Add(CLI::App& command) {
   command.add_option("--adapter", adapter,
                      "Measure another tokenizer: a command that speaks the adapter protocol "
                      "(docs/audit.md). --vocab still names the vocabulary that pairs are built with");
-  command.add_option("--reference", reference,
-                     "Compare ids with those of this adapter command");
+  command.add_option(reference.library_option, reference.library,
+                     "Compare ids with those of huggingface or sentencepiece, as `rankfeed parity` does, or of an adapter command");
+  reference.Add(command);
   command.add_option("--unicode-texts", run.unicode_texts, "Generated texts to compare")
       ->capture_default_str();
   command.add_option("--encode-seconds", run.encode_seconds, "Time of the encode measurement")
@@ -164,7 +192,11 @@ Run MeasureOptions::Run() {
     return std::make_unique<RankfeedEngine>(image.model(), longest, cache_kib << 10);
   };
   std::unique_ptr<Engine> other;
-  if (!reference.empty()) other = std::make_unique<ForeignEngine>(reference);
+  if (reference.library == "huggingface" || reference.library == "sentencepiece") {
+    other = std::make_unique<ReferenceEngine>(reference, vocab, image.model());
+  } else if (!reference.library.empty()) {
+    other = std::make_unique<ForeignEngine>(reference.library);
+  }
   return Measure(requests, image, engines, other.get(), run);
 }
 

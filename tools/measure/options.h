@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/json_file.h"
+#include "cli/oracle.h"
 #include "measure/receipt.h"
 
 namespace rankfeed::cli {
@@ -28,7 +29,8 @@ struct MeasureOptions {
   VocabOptions vocab;
   WorkloadOptions workload;
   measure::RunOptions run;
-  std::string adapter, reference, currency = "USD";
+  std::string adapter, currency = "USD";
+  ReferenceOptions reference{.library_option = "--reference", .path_option = "--reference-file"};  // or a command as library
   uint32_t cache_kib = 1024;
   void Add(CLI::App& command);
   measure::Run Run();

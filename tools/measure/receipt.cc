@@ -253,6 +253,8 @@ Json WorkloadJson(const Run& run) {
 Json EncodeJson(const EncodeCost& e, const PointerChase& chase) {
   const double ns = e.rounds == 0 ? 0 : e.cpu_seconds * 1e9 / static_cast<double>(e.rounds);
   const auto per = [&](uint64_t count) { return Round(count == 0 ? 0 : ns / static_cast<double>(count)); };
+  std::vector<double> each = e.round_ns;
+  for (double& round : each) round = e.tokens == 0 ? 0 : round / static_cast<double>(e.tokens);
   Json cold = NoValue(chase.reason);
   if (chase.valid) {
     cold = {{"texts", chase.texts},
@@ -265,6 +267,7 @@ Json EncodeJson(const EncodeCost& e, const PointerChase& chase) {
           {"rounds", e.rounds},
           {"text_bytes", e.text_bytes},
           {"tokens", e.tokens},
+          {"ids_hash", e.ids_hash},
           {"roads", RoadsJson(e.roads)},
           {"latency_us",
            {{"first_p50", Round(e.first_p50_us)},
@@ -275,6 +278,8 @@ Json EncodeJson(const EncodeCost& e, const PointerChase& chase) {
           {"megabytes_per_second", Round(e.bytes_per_second() / 1e6)},
           {"cpu_ns_per_token", per(e.tokens)},
           {"cpu_ns_per_byte", per(e.text_bytes)},
+          {"round_cpu_ns_per_token",
+           {{"p25", Round(Percentile(each, 0.25))}, {"p50", Round(Percentile(each, 0.5))}, {"p75", Round(Percentile(each, 0.75))}}},
           {"allocations_per_encode", OrReason(e.allocations, e.allocations >= 0, e.allocation_reason)},
           {"allocated_bytes_per_encode",
            OrReason(e.allocated_bytes, e.allocated_bytes >= 0,

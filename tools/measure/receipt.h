@@ -16,7 +16,7 @@
 
 namespace rankfeed::measure {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 struct RunOptions {
   ReplayOptions replay;

@@ -41,10 +41,12 @@ void RunReceipt(RunCommand& c) {
 
 void RunDiff(const DiffCommand& c) {
   const Diff diff = Compare(ReadJsonFile(c.a), ReadJsonFile(c.b), c.tolerance);
+  const DiffVerdict& v = diff.verdict;
   size_t worse = 0;
   for (const auto& line : diff.changed) worse += line.worse ? 1 : 0;
   if (c.json) {
     nlohmann::ordered_json out;
+    out["verdict"] = {{"ids", v.ids}, {"time", v.time}, {"percent", v.percent}, {"sentence", v.sentence}};
     out["warnings"] = diff.warnings;
     out["changed"] = nlohmann::ordered_json::array();
     for (const auto& line : diff.changed) {
@@ -55,6 +57,7 @@ void RunDiff(const DiffCommand& c) {
     }
     fmt::print("{}\n", out.dump(2));
   } else {
+    fmt::print("{}\n", v.sentence);
     for (const std::string& warning : diff.warnings) fmt::print("! {}\n", warning);
     for (const auto& line : diff.changed) {
       const std::string change = line.ratio == 0 ? "" : fmt::format("x{:.3f}", line.ratio);
@@ -64,6 +67,7 @@ void RunDiff(const DiffCommand& c) {
     fmt::print("{} fields differ by more than {:g} %, {} of them for the worse\n", diff.changed.size(),
                c.tolerance * 100, worse);
   }
+  if (c.gate && v.ids == "different") throw Failure("the ids differ");
   if (c.gate && worse != 0) throw Failure(fmt::format("{} fields are worse", worse));
 }
 
@@ -86,7 +90,7 @@ void AddReceipt(CLI::App& app) {
   diff->add_option("--tolerance", d->tolerance, "Relative difference that does not count")
       ->capture_default_str();
   diff->add_flag("--json", d->json, "Print one JSON object");
-  diff->add_flag("--gate", d->gate, "Exit with 1 when anything is worse");
+  diff->add_flag("--gate", d->gate, "Exit with 1 when anything is worse, or ids differ");
   diff->callback([d] { RunDiff(*d); });
   AddShow(*command);
   AddStatement(*command);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// measure/show_command.cc: `rankfeed receipt show`: a receipt for people, as text or as a page.
+// measure/show_command.cc: `rankfeed receipt show`: receipts for people, as text or as a page: one, or several side by side.
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "measure/report.h"
+#include "measure/diff.h"
 #include "measure/options.h"
+#include "measure/report.h"
 
 namespace rankfeed::cli {
 
@@ -17,7 +20,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ShowCommand {
-  std::string receipt, html;
+  std::vector<std::string> receipts;
+  std::string html;
 };
 
 double Number(const Json& at) { return at.is_number() ? at.get<double>() : 0; }
@@ -85,13 +89,17 @@ void PrintParity(const Json& r) {
   fmt::print("\n");
 }
 
+// Returns the CPU time of an answered query in us, like the page's headline and the audit's: time the host works, not time it waits.
+Json Work(const Json& r) {
+  double work = 0;
+  for (const auto& [name, stage] : r["per_query"]["stages"].items()) work += name == "slot" ? 0 : Number(stage["cpu_us"]);
+  return work;
+}
+
 void PrintQuery(const Json& r) {
   const Json& q = r["per_query"];
-  // Like the page's headline and the audit's: time the host works, not time it waits.
-  double work = 0;
-  for (const auto& [name, stage] : q["stages"].items()) work += name == "slot" ? 0 : Number(stage["cpu_us"]);
   fmt::print("\n  CPU per answered query: {} of tokenization, assembly, batch and submit; waiting for a slot is not in it\n",
-             Time(Json(work)));
+             Time(Work(r)));
   fmt::print("  {:<12} {:>12} {:>12} {:>12}\n", "stage", "CPU", "wall p50", "wall p99");
   for (const auto& [name, stage] : q["stages"].items()) {
     fmt::print("  {:<12} {:>12} {:>12} {:>12}\n", name, Time(stage["cpu_us"]), Time(stage["wall_us"]["p50"]),
@@ -108,28 +116,67 @@ void PrintQuery(const Json& r) {
                                       : Value(q["cost"]));
 }
 
-void RunShow(const ShowCommand& c) {
-  Json receipt = ReadJsonFile(c.receipt);
+// Prints several, each beside the first.
+void PrintSideBySide(const Json& many) {
+  const Json& first = many[0]["receipt"];
+  const auto row = [&](const char* what, const std::function<Json(const Json&)>& get) {
+    fmt::print("  {:<26}", what);
+    for (const Json& one : many) {
+      const double value = Number(get(one["receipt"])), of = Number(get(first));
+      fmt::print(" {:>11.4g} {:<8}", value, &one == &many[0] || of == 0 ? "" : fmt::format("x{:.3f}", value / of));
+    }
+    fmt::print("\n");
+  };
+  const auto at = [](const char* pointer) { return [at = Json::json_pointer(pointer)](const Json& r) { return r.at(at); }; };
+  for (const Json& one : many) {
+    fmt::print("{}: {} {} on {}{}\n", Text(one["name"]), Text(one["receipt"]["tokenizer"]["implementation"]),
+               Text(one["receipt"]["tokenizer"]["version"]), Text(one["receipt"]["workload"]["name"]),
+               one.contains("verdict") ? "\n  " + Text(one["verdict"]) : "");
+  }
+  fmt::print("\n");
+  row("ns of CPU a token", at("/encode/cpu_ns_per_token"));
+  row("MB/s on one thread", at("/encode/megabytes_per_second"));
+  row("one text, p50, us", at("/encode/latency_us/p50"));
+  row("one text, first time, us", at("/encode/latency_us/first_p50"));
+  row("us of CPU a query", Work);
+  row("queries/s", at("/replay/queries_per_second"));
+  row("latency p99, us", at("/replay/latency_us/p99"));
+}
+
+Json ReadReceipt(const std::string& path) {
+  Json receipt = ReadJsonFile(path);
   // A statement holds one.
   if (receipt.contains("predicate")) receipt = Json(receipt["predicate"]);
-  if (!receipt.is_object() || receipt.value("schema", "") != "rankfeed-receipt") {
-    throw Failure(c.receipt + ": not a receipt");
+  if (!receipt.is_object() || receipt.value("schema", "") != "rankfeed-receipt") throw Failure(path + ": not a receipt");
+  return receipt;
+}
+
+void RunShow(const ShowCommand& c) {
+  Json many = Json::array();
+  for (const std::string& path : c.receipts) {
+    many.push_back({{"name", path.substr(path.rfind('/') + 1)}, {"receipt", ReadReceipt(path)}});
+    if (many.size() > 1) many.back()["verdict"] = Compare(many[0]["receipt"], many.back()["receipt"], 0).verdict.sentence;
   }
-  if (!c.html.empty()) WriteTextFile(c.html, ReportHtml({{"receipt", receipt}}));
-  PrintHead(receipt);
-  PrintEncode(receipt);
-  PrintParity(receipt);
-  PrintQuery(receipt);
+  const Json& receipt = many[0]["receipt"];
+  if (!c.html.empty()) WriteTextFile(c.html, ReportHtml(many.size() > 1 ? Json{{"receipts", many}} : Json{{"receipt", receipt}}));
+  if (many.size() > 1) {
+    PrintSideBySide(many);
+  } else {
+    PrintHead(receipt);
+    PrintEncode(receipt);
+    PrintParity(receipt);
+    PrintQuery(receipt);
+  }
   if (!c.html.empty() && c.html != "-") fmt::print("\npage: {}\n", c.html);
 }
 
 }  // namespace
 
 void AddShow(CLI::App& receipt) {
-  auto* command = receipt.add_subcommand("show", "Print a receipt, or the one in a statement, for people");
+  auto* command = receipt.add_subcommand("show", "Print receipts, or those in statements, for people: one, or several side by side");
   auto c = std::make_shared<ShowCommand>();
-  command->add_option("RECEIPT", c->receipt, "Receipt of `rankfeed receipt run`")->required();
-  command->add_option("--html", c->html, "Write it as a page too: one file, no network");
+  command->add_option("RECEIPTS", c->receipts, "Receipts of `rankfeed receipt run`; others are compared with the first")->required();
+  command->add_option("--html", c->html, "Write a page too: one file, no network");
   command->callback([c] { RunShow(*c); });
 }
 
