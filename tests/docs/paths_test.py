@@ -20,7 +20,7 @@ def anchors(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-pages = [page for folder in (source, source / "docs", source / "bench", source / "fuzz", source / "data", source / "examples") for page in sorted(folder.glob("*.md"))]
+pages = [page for folder in (source, source / "docs", source / "docs/pictures", source / "bench", source / "fuzz", source / "data", source / "examples") for page in sorted(folder.glob("*.md"))]
 problems, links, paths = [], 0, 0
 for page in pages:
     text = page.read_text(encoding="utf-8")
