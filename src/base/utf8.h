@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/narrow.h"
+
 namespace rankfeed::utf8 {
 
 inline constexpr char32_t kReplacement = 0xfffd;
@@ -30,13 +32,13 @@ inline uint32_t SkipAscii(std::string_view text, uint32_t pos) {
     const uint64_t high = eight & 0x8080808080808080;
     if (high != 0) return pos + static_cast<uint32_t>(std::countr_zero(high)) / 8;
   }
-  while (pos < text.size() && static_cast<unsigned char>(text[pos]) < 0x80) ++pos;
+  while (pos < text.size() && Byte(text[pos]) < 0x80) ++pos;
   return pos;
 }
 
 // Decodes the character at text[pos], which is not ASCII; pos < text.size().
 constexpr Decoded DecodeBeyondAscii(std::string_view text, size_t pos) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[pos + i]); };
+  const auto byte = [&](size_t i) { return Byte(text[pos + i]); };
   const size_t left = text.size() - pos;
   const unsigned char lead = byte(0);
   // Well-formed sequences of two and three bytes, which is most of what is not ASCII.
@@ -78,15 +80,35 @@ constexpr Decoded DecodeBeyondAscii(std::string_view text, size_t pos) {
 
 // Does what the function above does, for a character of any size.
 constexpr Decoded Decode(std::string_view text, size_t pos) {
-  const auto lead = static_cast<unsigned char>(text[pos]);
+  const auto lead = Byte(text[pos]);
   if (lead < 0x80) return {lead, 1, true};
   return DecodeBeyondAscii(text, pos);
 }
 
+// The characters of a text in their order, decoded as Decode does: for (const Decoded c : Characters(text)).
+class Characters {
+ public:
+  struct End {};
+  constexpr explicit Characters(std::string_view text) : rest_(text) {}
+  constexpr Characters begin() const { return *this; }
+  constexpr End end() const { return {}; }
+  constexpr Decoded operator*() {
+    const Decoded c = Decode(rest_, 0);
+    size_ = c.size;
+    return c;
+  }
+  constexpr void operator++() { rest_.remove_prefix(size_); }
+  constexpr bool operator!=(End) const { return !rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  uint32_t size_ = 0;
+};
+
 // Decodes as Decode does; meant to be inlined, with a short way for characters of one to three
 // bytes.
 inline Decoded DecodeInline(std::string_view text, size_t pos) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[pos + i]); };
+  const auto byte = [&](size_t i) { return Byte(text[pos + i]); };
   const auto continues = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
   const char32_t lead = byte(0);
   if (lead < 0x80) return {lead, 1, true};
@@ -109,7 +131,7 @@ inline char32_t CodePointAt(std::string_view text, size_t pos) {
 // Decodes a character of text that is known to be valid.
 constexpr char32_t DecodeValid(const char* p, uint32_t* size) {
   const auto byte = [&](size_t i) {
-    return static_cast<char32_t>(static_cast<unsigned char>(p[i]));
+    return static_cast<char32_t>(Byte(p[i]));
   };
   const char32_t lead = byte(0);
   if (lead < 0x80) {
@@ -179,7 +201,7 @@ constexpr uint32_t CodePointOfThree(uint32_t word) {
 }
 
 constexpr bool IsContinuation(char c) {
-  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+  return (Byte(c) & 0xc0) == 0x80;
 }
 
 // Returns the begin of the character, or bad sequence, that ends at pos; 0 < pos <= text.size(),
@@ -198,10 +220,8 @@ constexpr size_t Previous(std::string_view text, size_t pos) {
 
 // True when all of text is well formed. O(text.size()).
 constexpr bool IsValid(std::string_view text) {
-  for (size_t pos = 0; pos < text.size();) {
-    const Decoded d = Decode(text, pos);
-    if (!d.valid) return false;
-    pos += d.size;
+  for (const Decoded c : Characters(text)) {
+    if (!c.valid) return false;
   }
   return true;
 }

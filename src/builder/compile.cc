@@ -19,11 +19,11 @@ uint32_t ParityOf(SourceFormat format, const std::string& name,
   const int32_t asked = options == nullptr ? RANKFEED_PARITY_AUTO : options->parity;
   if (asked == RANKFEED_PARITY_AUTO || asked == static_cast<int32_t>(own)) return own;
   if (asked < 0 || rankfeed_parity_name(static_cast<uint32_t>(asked)) == nullptr) {
-    throw BuildError(RANKFEED_E_ARGUMENT, 0, "parity " + std::to_string(asked) + " is not known");
+    throw BuildError(RANKFEED_E_ARGUMENT, "parity ", asked, " is not known");
   }
   if (!json && asked != RANKFEED_PARITY_HUGGINGFACE) return static_cast<uint32_t>(asked);
   throw BuildError(
-      RANKFEED_E_PARITY, 0,
+      RANKFEED_E_PARITY,
       json ? name +
                  ": a tokenizer.json can only be compiled for HuggingFace parity: it holds the "
                  "HuggingFace pipeline and float64 scores. For SentencePiece parity compile the "
@@ -63,12 +63,12 @@ SourceFormat DetectFormat(std::string_view source, std::string_view name) {
 ImageBytes Compile(std::string_view source, const std::string& name,
                    const rankfeed_compile_options* options, const FileChanges& changes) {
   if (const char* what = OtherKind(source))
-    throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + what);
+    throw BuildError(RANKFEED_E_PARSE, name, ": is ", what);
   const std::string preset =
       options != nullptr && options->preset != nullptr ? options->preset : "";
   const SourceFormat format = DetectFormat(source, name);
   if (format == SourceFormat::kImage) {
-    throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
+    throw BuildError(RANKFEED_E_ARGUMENT, name, ": is a compiled image already");
   }
   const uint32_t parity = ParityOf(format, name, options);
   ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name, changes)

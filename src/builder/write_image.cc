@@ -63,16 +63,16 @@ class Strings {
     if (inserted) it->second = Push(text);
     return it->second;
   }
-  uint32_t size() const { return static_cast<uint32_t>(pool_.size()); }
+  uint32_t size() const { return Size32(pool_); }
   const std::vector<char>& all() const { return pool_; }
   std::vector<char> Take() { return std::move(pool_); }
 
  private:
   image::Text Push(std::string_view text) {
     if (pool_.size() + text.size() > UINT32_MAX) {
-      throw BuildError(RANKFEED_E_LIMIT, 0, "the pieces need more than 4 GiB of text");
+      throw BuildError(RANKFEED_E_LIMIT, "the pieces need more than 4 GiB of text");
     }
-    const image::Text at{size(), static_cast<uint32_t>(text.size())};
+    const image::Text at{size(), Size32(text)};
     pool_.insert(pool_.end(), text.begin(), text.end());
     return at;
   }
@@ -95,9 +95,7 @@ class Writer {
   Writer(ModelSpec spec, const std::string& source) : spec_(std::move(spec)), source_(source) {}
 
   ImageBytes Run(const ConfigHash& config_hash) {
-    config_.parity = spec_.parity;
-    config_.flags = spec_.flags;
-    config_.id_count = spec_.id_count;
+    config_ = spec_;
     Charsmaps();
     Values();
     Codes();
@@ -206,9 +204,9 @@ class Writer {
       if (it != last.end() && it->second == i) values_.push_back(i);
     }
     if (values_.empty()) {
-      throw BuildError(RANKFEED_E_UNSUPPORTED, 0, "the model has no piece that a text can match");
+      throw BuildError(RANKFEED_E_UNSUPPORTED, "the model has no piece that a text can match");
     }
-    config_.piece_count = static_cast<uint32_t>(values_.size());
+    config_.piece_count = Size32(values_);
     if (!spec_.unigram()) return;
     std::vector<double> scores(spec_.id_count, 0);
     for (const uint32_t piece : values_) scores[spec_.id_map[piece]] = spec_.pieces[piece].score;
@@ -221,12 +219,12 @@ class Writer {
     for (const uint32_t i : values_) {
       const PieceSpec& piece = spec_.pieces[i];
       if (!DecodeUtf8(piece.text, &key_text_)) {
-        throw BuildError(RANKFEED_E_PARSE, 0, "a piece is not valid UTF-8");
+        throw BuildError(RANKFEED_E_PARSE, "a piece is not valid UTF-8");
       }
       const size_t chars = key_text_.size() - key_begin_.back();
       config_.max_piece_chars = std::max(config_.max_piece_chars, static_cast<uint32_t>(chars));
       config_.max_piece_bytes =
-          std::max(config_.max_piece_bytes, static_cast<uint32_t>(piece.text.size()));
+          std::max(config_.max_piece_bytes, Size32(piece.text));
       key_begin_.push_back(key_text_.size());
     }
     // Tables as long as the greatest character needs, in whole blocks: small files stay cheap.
@@ -243,14 +241,14 @@ class Writer {
       if (weight[cp] != 0) characters.push_back(cp);
     }
     if (characters.size() + 1 > trie::kMaxCodes) {
-      throw BuildError(RANKFEED_E_LIMIT, 0,
-                       "the pieces use " + std::to_string(characters.size()) +
-                           " distinct characters; " + std::to_string(trie::kMaxCodes - 1) +
+      throw BuildError(RANKFEED_E_LIMIT,
+                       "the pieces use ", characters.size(),
+                           " distinct characters; ", trie::kMaxCodes - 1,
                            " is the most");
     }
     std::stable_sort(characters.begin(), characters.end(),
                      [&](uint32_t a, uint32_t b) { return weight[a] > weight[b]; });
-    config_.code_count = static_cast<uint32_t>(characters.size()) + 1;
+    config_.code_count = Size32(characters) + 1;
     codes_.assign(span, 0);
     for (size_t i = 0; i < characters.size(); ++i)
       codes_[characters[i]] = static_cast<uint16_t>(i + 1);
@@ -305,32 +303,33 @@ class Writer {
     return script;
   }
 
-  static std::vector<uint32_t> Numbers(size_t count) {
-    std::vector<uint32_t> numbers(count);
-    std::iota(numbers.begin(), numbers.end(), 0u);
-    return numbers;
-  }
-
-  // Sorts keys by their codes. The first four are one number, which settles most places without
-  // comparing keys.
-  static void SortKeys(std::vector<TrieKey>* keys) {
-    std::vector<uint64_t> prefix(keys->size(), 0);
-    for (size_t i = 0; i < keys->size(); ++i) {
-      const std::span<const uint16_t> codes = (*keys)[i].codes;
-      for (size_t k = 0; k < 4; ++k) {
-        prefix[i] = prefix[i] << 16 | (k < codes.size() ? codes[k] : 0u);
+  // Returns the numbers of keys in the order of less. The first eight bytes of a key are one number, which
+  // settles most places without comparing keys.
+  template <class KeyOf, class Less>
+  static std::vector<uint32_t> Order(size_t count, const KeyOf& key_of, const Less& less) {
+    std::vector<uint64_t> prefix(count, 0);
+    for (size_t i = 0; i < count; ++i) {
+      const auto& key = key_of(i);
+      using Element = std::make_unsigned_t<std::decay_t<decltype(key[0])>>;
+      constexpr size_t kSize = sizeof(Element);
+      for (size_t k = 0; k < 8 / kSize; ++k) {
+        prefix[i] = prefix[i] << 8 * kSize | (k < key.size() ? static_cast<Element>(key[k]) : Element{0});
       }
     }
-    std::vector<uint32_t> order = Numbers(keys->size());
-    RadixSort(
-        &order, [&](uint32_t i) { return prefix[i]; },
-        [&](uint32_t a, uint32_t b) {
-          const std::span<const uint16_t> x = (*keys)[a].codes, y = (*keys)[b].codes;
-          return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-        });
+    std::vector<uint32_t> order(count);
+    std::iota(order.begin(), order.end(), 0u);
+    RadixSort(&order, [&](uint32_t i) { return prefix[i]; }, less);
+    return order;
+  }
+
+  static void SortKeys(std::vector<TrieKey>* keys) {
+    const auto codes = [&](size_t i) { return (*keys)[i].codes; };
     std::vector<TrieKey> sorted;
     sorted.reserve(keys->size());
-    for (const uint32_t i : order) sorted.push_back((*keys)[i]);
+    const auto less = [&](uint32_t a, uint32_t b) {
+      return std::lexicographical_compare(codes(a).begin(), codes(a).end(), codes(b).begin(), codes(b).end());
+    };
+    for (const uint32_t i : Order(keys->size(), codes, less)) sorted.push_back((*keys)[i]);
     *keys = std::move(sorted);
   }
 
@@ -351,7 +350,7 @@ class Writer {
       if (text.empty() || (i + 1 < texts.size() && texts[i + 1].first == text)) continue;
       const size_t begin = codes.size();
       for (const char c : text) {
-        codes.push_back(static_cast<uint16_t>(static_cast<unsigned char>(c) + 1));
+        codes.push_back(static_cast<uint16_t>(Byte(c) + 1));
       }
       keys.push_back({std::span(codes).subspan(begin), texts[i].second, 1});
     }
@@ -360,36 +359,38 @@ class Writer {
     return BuildDoubleArray(std::move(keys), 257);
   }
 
+  static bool IsReserved(PieceType type) {
+    return type == PieceType::kControl || type == PieceType::kUnknown || type == PieceType::kByte;
+  }
+
   void Ids() {
-    std::vector<const std::string*> text(spec_.id_count, nullptr);
+    static const std::string kEmpty;
+    std::vector<const std::string*> text(spec_.id_count, &kEmpty);
     std::vector<uint8_t> flags(spec_.id_count, static_cast<uint8_t>(PieceType::kNormal));
+    std::vector<bool> unused(spec_.id_count, !spec_.unigram()), is_reserved(spec_.id_count, false);  // unused: no token's
     std::vector<uint32_t> byte_ids;
     if (config_.flags & (image::kByteFallback | image::kByteLevel)) byte_ids.assign(256, image::kNoId);
-    const auto reserved = [](PieceType type) {
-      return type == PieceType::kControl || type == PieceType::kUnknown || type == PieceType::kByte;
-    };
     std::unordered_map<std::string_view, PieceType> reserved_type;
     for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
       const PieceSpec& piece = spec_.pieces[i];
       const uint32_t id = spec_.id_map[i];
       text[id] = &piece.text;
+      unused[id] = false;
       flags[id] = static_cast<uint8_t>(piece.type);
-      if (sentencepiece() && reserved(piece.type)) reserved_type.emplace(piece.text, piece.type);
-      if (!byte_ids.empty()) {
-        const int byte = ByteOf(piece);
-        if (byte >= 0) byte_ids[static_cast<size_t>(byte)] = id;  // the last of equal pieces
-      }
+      is_reserved[id] = sentencepiece() && IsReserved(piece.type);
+      if (is_reserved[id]) reserved_type.emplace(piece.text, piece.type);
+      const int byte = byte_ids.empty() ? -1 : ByteOf(piece);
+      if (byte >= 0) byte_ids[static_cast<size_t>(byte)] = id;  // the last of equal pieces
     }
     // Decode looks up the piece of an id again, and reserved pieces come first; from 0.2.2 on it
     // takes the id (sentencepiece_processor.cc Decode, DecodeOptimized).
-    if (spec_.sentencepiece_0_2_1()) {
-      for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
-        const auto it = reserved_type.find(spec_.pieces[i].text);
-        if (it != reserved_type.end()) flags[spec_.id_map[i]] = static_cast<uint8_t>(it->second);
-      }
+    for (uint32_t i = 0; spec_.sentencepiece_0_2_1() && i < spec_.pieces.size(); ++i) {
+      const auto it = reserved_type.find(spec_.pieces[i].text);
+      if (it != reserved_type.end()) flags[spec_.id_map[i]] = static_cast<uint8_t>(it->second);
     }
     for (const AddedTokenSpec& token : spec_.added_tokens) {
       text[token.id] = &token.content;
+      unused[token.id] = false;
       // Ids without a piece in a SentencePiece model act as control symbols.
       if (sentencepiece()) flags[token.id] = static_cast<uint8_t>(PieceType::kControl);
       flags[token.id] |= image::kIdAdded;
@@ -398,56 +399,38 @@ class Writer {
     std::vector<uint32_t> pieces;
     pieces.reserve(text.size() + 1);
     strings_.Reserve(text.size() + 64);
-    static const std::string kEmpty;
-    std::vector<bool> in_trie(spec_.id_count, false);  // or no token's
     for (uint32_t id = 0; id < spec_.id_count; ++id) {
-      if (text[id] == nullptr) {
-        text[id] = &kEmpty;
-        if (!spec_.unigram()) flags[id] = static_cast<uint8_t>(PieceType::kUnused);
-        in_trie[id] = !spec_.unigram();
-      }
+      if (unused[id]) flags[id] = static_cast<uint8_t>(PieceType::kUnused);
       pieces.push_back(strings_.Append(*text[id]));
     }
     pieces.push_back(strings_.size());
-    // The order is by text; of equal ones the id that a look-up answers comes first: HuggingFace
-    // the last, SentencePiece the reserved one, then (one of each at most) the other.
-    std::vector<bool> is_reserved(spec_.id_count, false);
-    if (sentencepiece()) {
-      for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
-        is_reserved[spec_.id_map[i]] = reserved(spec_.pieces[i].type);
-      }
-    }
-    // The first eight bytes are one number, as in SortKeys.
-    std::vector<uint64_t> prefix(spec_.id_count, 0);
-    for (uint32_t id = 0; id < spec_.id_count; ++id) {
-      const std::string& t = *text[id];
-      for (size_t k = 0; k < 8; ++k) {
-        prefix[id] = prefix[id] << 8 | (k < t.size() ? static_cast<unsigned char>(t[k]) : 0u);
-      }
-    }
-    std::vector<uint32_t> index = Numbers(spec_.id_count);
-    RadixSort(
-        &index, [&](uint32_t id) { return prefix[id]; },
-        [&](uint32_t a, uint32_t b) {
-          const int difference = text[a]->compare(*text[b]);
-          if (difference != 0) return difference < 0;
-          if (is_reserved[a] != is_reserved[b]) return bool(is_reserved[a]);
-          return a > b;
-        });
+    sections_.Add(SectionId::kIdPieces, std::move(pieces));
+    sections_.Add(SectionId::kIdFlags, std::move(flags));
+    sections_.Add(SectionId::kPieceIndex, PieceIndex(text, std::move(unused), is_reserved));
+    sections_.Add(SectionId::kByteIds, std::move(byte_ids));
+  }
+
+  // Returns the ids that the trie does not answer, by their texts. Of equal ones the id that a look-up answers comes
+  // first: HuggingFace the last, SentencePiece the reserved one, then (one of each at most) the other. left_out: of no token.
+  std::vector<uint32_t> PieceIndex(const std::vector<const std::string*>& text, std::vector<bool> left_out,
+                                   const std::vector<bool>& is_reserved) const {
+    const auto text_of = [&](size_t id) -> const std::string& { return *text[id]; };
+    std::vector<uint32_t> index = Order(spec_.id_count, text_of, [&](uint32_t a, uint32_t b) {
+      const int difference = text_of(a).compare(text_of(b));
+      if (difference != 0) return difference < 0;
+      return is_reserved[a] != is_reserved[b] ? bool(is_reserved[a]) : a > b;
+    });
     for (const uint32_t piece : values_) {
       const uint32_t id = spec_.id_map[piece];
-      in_trie[id] = in_trie[id] || *text[id] == spec_.pieces[piece].text;
+      left_out[id] = left_out[id] || text_of(id) == spec_.pieces[piece].text;
     }
     size_t kept = 0;
     for (size_t i = 0; i < index.size(); ++i) {
-      const bool first = i == 0 || *text[index[i]] != *text[index[i - 1]];
-      if (first && !in_trie[index[i]]) index[kept++] = index[i];
+      const bool first = i == 0 || text_of(index[i]) != text_of(index[i - 1]);
+      if (first && !left_out[index[i]]) index[kept++] = index[i];
     }
     index.resize(kept);
-    sections_.Add(SectionId::kIdPieces, std::move(pieces));
-    sections_.Add(SectionId::kIdFlags, std::move(flags));
-    sections_.Add(SectionId::kPieceIndex, std::move(index));
-    sections_.Add(SectionId::kByteIds, std::move(byte_ids));
+    return index;
   }
 
   // The byte that a piece stands for, or -1: spelled in ByteLevel's alphabet or as "<0xHH>", of
@@ -515,8 +498,8 @@ class Writer {
 
   void Merges() {
     if (config_.id_count > image::kMaxMergeIds) {
-      throw BuildError(RANKFEED_E_LIMIT, 0,
-                       "the model " + OverLimit(std::to_string(config_.id_count) + " ids", "BPE",
+      throw BuildError(RANKFEED_E_LIMIT,
+                       "the model ", OverLimit(std::to_string(config_.id_count) + " ids", "BPE",
                                                 image::kMaxMergeIds));
     }
     MergeSections merges = MakeMergeSections(spec_.merges);
@@ -536,28 +519,12 @@ class Writer {
   }
 
   void Config() {
-    config_.unk_id = spec_.unk_id;
-    config_.bos_id = spec_.bos_id;
-    config_.eos_id = spec_.eos_id;
-    config_.pad_id = spec_.pad_id;
-    config_.cls_id = spec_.cls_id;
-    config_.sep_id = spec_.sep_id;
-    config_.mask_id = spec_.mask_id;
-    config_.pad_type_id = spec_.pad_type_id;
-    config_.position_offset = spec_.position_offset;
-    config_.position_pad = spec_.position_pad;
     config_.model_kind = static_cast<uint32_t>(spec_.kind);
-    config_.max_input_chars = spec_.max_input_chars;
     config_.continuing_prefix = strings_.Add(spec_.continuing_prefix);
     config_.unk_surface = strings_.Add(spec_.unk_surface);
     config_.unk_piece = strings_.Add(spec_.unk_piece);
     config_.source_name = strings_.Add(spec_.source_name);
     config_.family = strings_.Add(spec_.family);
-    config_.default_max_length = spec_.default_max_length;
-    config_.default_truncation = spec_.default_truncation;
-    config_.default_stride = spec_.default_stride;
-    config_.default_padding = spec_.default_padding;
-    config_.default_pad_multiple = spec_.default_pad_multiple;
     sections_.Add(SectionId::kConfig, std::vector<image::Config>{config_});
   }
 

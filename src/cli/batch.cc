@@ -34,6 +34,7 @@ const Choices kTruncation = {{"none", RANKFEED_TRUNCATE_NONE},
                              {"only_second", RANKFEED_TRUNCATE_ONLY_SECOND},
                              {"text_end", RANKFEED_TRUNCATE_TEXT_END}};
 const Choices kSide = {{"right", RANKFEED_RIGHT}, {"left", RANKFEED_LEFT}};
+const Choices kPaddingSide = {{"right", RANKFEED_RIGHT}, {"left", RANKFEED_LEFT}, {"model", RANKFEED_SIDE_OF_MODEL}};
 const Choices kLayout = {{"padded", RANKFEED_PADDED}, {"packed", RANKFEED_PACKED}};
 const Choices kType = {
     {"int32", RANKFEED_INT32}, {"int64", RANKFEED_INT64}, {"uint32", RANKFEED_UINT32}};
@@ -110,9 +111,7 @@ rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* p
   o.sort = kSort.at(c.sort);
   o.budget = kBudget.at(c.budget);
   const bool padded = o.layout == RANKFEED_PADDED;
-  o.padding_side = !padded ? uint8_t{RANKFEED_RIGHT}
-                   : c.padding_side == "model" ? uint8_t{RANKFEED_SIDE_OF_MODEL}
-                                               : kSide.at(c.padding_side);
+  o.padding_side = padded ? kPaddingSide.at(c.padding_side) : uint8_t{RANKFEED_RIGHT};
   o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS | RANKFEED_TENSOR_POSITION_IDS |
               (padded ? uint32_t{RANKFEED_TENSOR_ATTENTION_MASK} : 0u);
   o.max_arena_bytes = c.slot_bytes;
@@ -147,23 +146,25 @@ void CheckOptions(const rankfeed_model* model, const rankfeed_rerank_options& op
   std::replace(option.begin(), option.end(), '_', '-');
   constexpr std::string_view kMember = "max_length";  // the only one that a rule about another speaks of
   if (const size_t place = why.find(kMember); place != why.npos) why.replace(place, kMember.size(), "--max-length");
-  throw Failure(fmt::format("--{}: {}", option, why));
+  throw Failure("--{}: {}", option, why);
+}
+
+int64_t ValueAt(const rankfeed_tensor& t, uint64_t i) {
+  if (t.type == RANKFEED_INT64) return static_cast<const int64_t*>(t.data)[i];
+  if (t.type == RANKFEED_UINT32) return static_cast<const uint32_t*>(t.data)[i];
+  return static_cast<const int32_t*>(t.data)[i];
 }
 
 nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
-  const auto value = [&](int64_t i) -> int64_t {
-    if (t.type == RANKFEED_INT64) return static_cast<const int64_t*>(t.data)[i];
-    if (t.type == RANKFEED_UINT32) return static_cast<const uint32_t*>(t.data)[i];
-    return static_cast<const int32_t*>(t.data)[i];
-  };
   auto rows = nlohmann::ordered_json::array();
-  if (t.dimensions == 1) {
-    for (int64_t i = 0; i < t.shape[0]; ++i) rows.push_back(value(i));
-    return rows;
-  }
+  uint64_t at = 0;
   for (int64_t r = 0; r < t.shape[0]; ++r) {
+    if (t.dimensions == 1) {
+      rows.push_back(ValueAt(t, at++));
+      continue;
+    }
     auto row = nlohmann::ordered_json::array();
-    for (int64_t i = 0; i < t.shape[1]; ++i) row.push_back(value(r * t.shape[1] + i));
+    for (int64_t i = 0; i < t.shape[1]; ++i) row.push_back(ValueAt(t, at++));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -221,7 +222,7 @@ class Output {
               const rankfeed_model* model) {
     if (npz_) npz_->Finish();
     if (batches_ > 1 && c_.npz.ends_with(".npy")) {
-      throw Failure(fmt::format("{}: holds one batch of {}; a .npz file holds all", c_.npz, batches_));
+      throw Failure("{}: holds one batch of {}; a .npz file holds all", c_.npz, batches_);
     }
     size_t failed = 0;
     for (size_t i = 0; i < status.size(); ++i) {
@@ -243,7 +244,7 @@ class Output {
     }
     if (!c_.json) Summary(status.size(), failed, ring);
     std::fflush(stdout);
-    if (failed != 0) throw Failure(fmt::format("{} of {} documents failed", failed, status.size()));
+    if (failed != 0) throw Failure("{} of {} documents failed", failed, status.size());
   }
 
  private:
@@ -285,11 +286,6 @@ class Output {
   void Table(const rankfeed_batch& b) {
     fmt::print("batch {}: {} rows, {} tokens, longest {}, {} bytes\n", batches_, b.rows, b.tokens,
                b.max_seqlen, b.arena_size);
-    const auto value = [&](uint64_t i) -> int64_t {
-      return b.input_ids.type == RANKFEED_INT64
-                 ? static_cast<const int64_t*>(b.input_ids.data)[i]
-                 : static_cast<const int32_t*>(b.input_ids.data)[i];
-    };
     uint64_t at = 0;
     for (uint32_t r = 0; r < b.rows; ++r) {
       const rankfeed_batch_row& row = b.row_map[r];
@@ -298,7 +294,7 @@ class Output {
         fmt::print("  {:<12} chunk {} tokens {:>4}  ids", documents_.names[row.document], row.chunk,
                    row.length);
         const uint32_t shown = std::min<uint32_t>(12, c_.layout == "padded" ? b.row_length : row.length);
-        for (uint32_t i = 0; i < shown; ++i) fmt::print(" {}", value(at + i));
+        for (uint32_t i = 0; i < shown; ++i) fmt::print(" {}", ValueAt(b.input_ids, at + i));
         fmt::print("{}\n", shown < row.length ? " ..." : "");
       } else if (r == c_.show) {
         fmt::print("  ... {} more rows (--show N, --json or --npz FILE give them)\n", b.rows - r);
@@ -321,11 +317,10 @@ void CheckPadToken(const BatchCommand& c, const rankfeed_model* model, int32_t p
   if (!c.pad_token || c.layout != "padded") return;
   const int32_t id = rankfeed_model_piece_to_id(model, c.pad_token->data(), c.pad_token->size());
   if (id == pad_id) return;
-  throw Failure(
-      fmt::format("the folder's pad_token {} has id {}, the vocabulary's {}, which rows are padded "
+  throw Failure("the folder's pad_token {} has id {}, the vocabulary's {}, which rows are padded "
                   "with; --layout "
                   "packed has no pad tokens",
-                  *c.pad_token, id, pad_id));
+                  *c.pad_token, id, pad_id);
 }
 
 // Options that the tokenizer.json carries, where the command line gives none.
@@ -346,97 +341,197 @@ void TakeFileDefaults(const FileDefaults& file, const CLI::App& command, BatchCo
   c->pad_token = file.padding->token;
 }
 
-void RunBatch(BatchCommand c) {
-  if (c.template_name == "monot5") {
-    c.prefix = c.prefix.value_or(kMonoT5Prefix);
-    c.middle = c.middle.value_or(kMonoT5Middle);
-    c.suffix = c.suffix.value_or(kMonoT5Suffix);
+// Takes the row template that --template names, unless it is the model's own; row holds it then.
+void TakeTemplate(const rankfeed_model* model, BatchCommand* c, std::optional<RowTemplate>* row) {
+  if (c->template_name == "monot5") {
+    c->prefix = c->prefix.value_or(kMonoT5Prefix);
+    c->middle = c->middle.value_or(kMonoT5Middle);
+    c->suffix = c->suffix.value_or(kMonoT5Suffix);
   }
-  const Vocabulary vocab = c.vocab.Load();
-  const bool own = c.template_name == "pair" || c.template_name == "single" || c.template_name == "monot5";
-  std::optional<RowTemplate> row;
-  if (!own) c.row = &row.emplace(LoadRowTemplate(vocab.model(), c.template_name));
-  if (row && row->info().max_documents != 0) {
-    throw Failure("--template " + c.template_name + ": its rows hold several documents, which C++ and Python make");
+  if (c->template_name == "pair" || c->template_name == "single" || c->template_name == "monot5") {
+    if (!c->instruction.empty()) throw Failure("--instruction: only a row template has a place for it");
+    c->query = c->prompt + c->query;  // a row template has its own text there
+    return;
   }
-  if (!own && (c.prefix || c.middle || c.suffix)) {
+  c->row = &row->emplace(LoadRowTemplate(model, c->template_name));
+  if ((*row)->info().max_documents != 0) {
+    throw Failure("--template " + c->template_name + ": its rows hold several documents, which C++ and Python make");
+  }
+  if (c->prefix || c->middle || c->suffix) {
     throw Failure("--prefix, --middle and --suffix do not go with a row template, which has the text beside query and document");
   }
-  if (own && !c.instruction.empty()) throw Failure("--instruction: only a row template has a place for it");
-  rankfeed_pair_template parts{};
-  const rankfeed_rerank_options options = Options(c, &parts);
-  const rankfeed_model_info info = Info(vocab.model());
-  CheckPadToken(c, vocab.model(), info.pad_id);
+}
+
+// Throws what the template's special tokens leave no room for.
+void CheckLengths(const rankfeed_rerank_options& options, const rankfeed_model_info& info) {
   const uint32_t specials = options.template_kind == RANKFEED_TEMPLATE_CUSTOM   ? 0
                             : options.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
                                                                                 : info.specials_pair;
-  if (options.max_length != 0 && options.max_length < specials) {
-    throw Failure(fmt::format("--max-length {} is below the {} special tokens of the template",
-                              options.max_length, specials));
+  if (options.max_length == 0) return;
+  if (options.max_length < specials) {
+    throw Failure("--max-length {} is below the {} special tokens of the template", options.max_length, specials);
   }
-  if (options.max_length != 0 && options.stride != 0 &&
-      options.stride >= options.max_length - specials) {
-    throw Failure(fmt::format("--stride {} must be below {}: --max-length without the special tokens",
-                              options.stride, options.max_length - specials));
+  if (options.stride != 0 && options.stride >= options.max_length - specials) {
+    throw Failure("--stride {} must be below {}: --max-length without the special tokens", options.stride,
+                  options.max_length - specials);
   }
-  const Documents documents(c.documents, c.vocab, vocab.model(), c.specials.flags(), row ? row->get() : nullptr);
-  if (own) c.query = c.prompt + c.query;  // a row template has its own text there
-  // These may stand beside a text in the text that is tokenized.
+}
+
+// Returns limits for the documents and the query, beside which some bytes may stand in the text that is tokenized.
+rankfeed_rerank_limits Limits(const BatchCommand& c, const rankfeed_model* model, const Documents& documents,
+                              const rankfeed_pair_template& parts, size_t beside) {
+  rankfeed_rerank_limits limits{};
+  limits.max_documents = static_cast<uint32_t>(documents.texts.size());
+  size_t longest = std::max({size_t{1}, documents.longest, c.query.size()});
+  for (const rankfeed_template_part* part : {&parts.prefix, &parts.middle, &parts.suffix}) longest = std::max(longest, part->text.size);
+  limits.max_text_bytes = static_cast<uint32_t>(std::min<size_t>(longest + beside, rankfeed_max_text_bytes(model)));
+  limits.max_stretch_bytes = c.max_stretch_bytes;
+  // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the first batch finds
+  // missing is made up for.
+  limits.max_tokens = documents.total + documents.stored_tokens + c.query.size() + 64 * documents.texts.size() + 64 + beside;
+  return limits;
+}
+
+// Fills slot after slot, and gives each batch to the output as it has landed.
+void Feed(Reranker& reranker, const rankfeed_rerank_options& options, Handoff& ring, Output* output) {
+  const HandoffStream stream = Take(ring.MakeStream());
+  for (;;) {
+    FillingSlot slot = Take(ring.WaitAcquire());
+    rankfeed_batch batch{};
+    const Error filled = reranker.Next(slot.bytes(), &batch);
+    if (filled.status == RANKFEED_E_OUTPUT_SIZE) {
+      throw Failure("a row needs {} bytes, a slot has {}: raise --slot-bytes", batch.arena_size, slot.bytes().size());
+    }
+    CheckError(filled);
+    if (batch.rows == 0) return;
+    LeasedSlot lease = Take(slot.Submit(batch.arena_size, stream.get()));
+    CheckError(stream.Synchronize());
+    // The same tensors over the landed copy.
+    rankfeed_batch landed = batch;
+    landed.arena = lease.data();
+    CheckStatus(rankfeed_batch_carve(&options, batch.rows, batch.row_length, batch.tokens, &landed), "batch");
+    landed.max_seqlen = batch.max_seqlen;
+    output->Batch(landed);
+    CheckError(lease.ReleaseNow());
+  }
+}
+
+void RunBatch(BatchCommand c) {
+  const Vocabulary vocab = c.vocab.Load();
+  const rankfeed_model* const model = vocab.model();
+  std::optional<RowTemplate> row;
+  TakeTemplate(model, &c, &row);
+  rankfeed_pair_template parts{};
+  const rankfeed_rerank_options options = Options(c, &parts);
+  const rankfeed_model_info info = Info(model);
+  CheckPadToken(c, model, info.pad_id);
+  CheckLengths(options, info);
+  const Documents documents(c.documents, c.vocab, model, c.specials.flags(), row ? row->get() : nullptr);
   const size_t beside = row ? row->info().literal_bytes + c.instruction.size() + c.query.size() : 0;
-  CheckOptions(vocab.model(), options);
+  CheckOptions(model, options);
   std::unique_ptr<rankfeed_parallel, void (*)(rankfeed_parallel*)> parallel{nullptr, rankfeed_parallel_close};
   if (c.threads != 1) {
     rankfeed_parallel* pool = nullptr;
     CheckStatus(rankfeed_parallel_open(c.threads, &pool), "threads");
     parallel.reset(pool);
   }
-  rankfeed_rerank_limits limits{};
-  limits.max_documents = static_cast<uint32_t>(documents.texts.size());
-  size_t longest = std::max({size_t{1}, documents.longest, c.query.size()});
-  for (const rankfeed_template_part* part : {&parts.prefix, &parts.middle, &parts.suffix}) longest = std::max(longest, part->text.size);
-  limits.max_text_bytes = static_cast<uint32_t>(std::min<size_t>(longest + beside, rankfeed_max_text_bytes(vocab.model())));
-  limits.max_stretch_bytes = c.max_stretch_bytes;
-  // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the first batch finds
-  // missing is made up for.
-  limits.max_tokens = documents.total + documents.stored_tokens + c.query.size() + 64 * documents.texts.size() + 64 + beside;
-  Reranker reranker = Take(Reranker::Create(vocab.model(), limits, options));
+  Reranker reranker = Take(Reranker::Create(model, Limits(c, model, documents, parts, beside), options));
   rankfeed_handoff_options ring_options{};
   ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
   ring_options.slot_bytes = c.slot_bytes;
   ring_options.slots = std::max(1u, c.slots);
   Handoff ring = Take(Handoff::Open(ring_options));
-  const HandoffStream stream = Take(ring.MakeStream());
   Output output(c, options, documents, beside);
 
   rankfeed_source query{};
   query.text = Text(c.query);
   const Error begun = reranker.Begin(query, documents.sources, rankfeed_parallel_executor(parallel.get()), nullptr, c.instruction);
-  if (begun.status == RANKFEED_E_LIMIT && c.query.size() <= rankfeed_max_text_bytes(vocab.model())) {
-    throw Failure("the query " + serve::StretchError(vocab.model(), c.query.size() + beside, c.max_stretch_bytes));
+  if (begun.status == RANKFEED_E_LIMIT && c.query.size() <= rankfeed_max_text_bytes(model)) {
+    throw Failure("the query " + serve::StretchError(model, c.query.size() + beside, c.max_stretch_bytes));
   }
   CheckError(begun);
-  for (;;) {
-    FillingSlot slot = Take(ring.WaitAcquire());
-    rankfeed_batch batch{};
-    const Error filled = reranker.Next(slot.bytes(), &batch);
-    if (filled.status == RANKFEED_E_OUTPUT_SIZE) {
-      throw Failure(fmt::format("a row needs {} bytes, a slot has {}: raise --slot-bytes",
-                                batch.arena_size, slot.bytes().size()));
-    }
-    CheckError(filled);
-    if (batch.rows == 0) break;
-    LeasedSlot lease = Take(slot.Submit(batch.arena_size, stream.get()));
-    CheckError(stream.Synchronize());
-    // The same tensors over the landed copy.
-    rankfeed_batch landed = batch;
-    landed.arena = lease.data();
-    CheckStatus(rankfeed_batch_carve(&options, batch.rows, batch.row_length, batch.tokens, &landed),
-          "batch");
-    landed.max_seqlen = batch.max_seqlen;
-    output.Batch(landed);
-    CheckError(lease.ReleaseNow());
-  }
-  output.Finish(reranker.status(), ring, vocab.model());
+  Feed(reranker, options, ring, &output);
+  output.Finish(reranker.status(), ring, model);
+}
+
+void AddChoice(CLI::App& command, const char* name, std::string& value, const Choices& choices, const char* help) {
+  command.add_option(name, value, help)->check(CLI::IsMember(choices))->capture_default_str();
+}
+
+// Adds what says which texts there are, and how they become rows.
+void AddRowOptions(CLI::App& command, BatchCommand* c) {
+  c->vocab.Add(command);
+  c->specials.Add(command);
+  command.add_option("--query", c->query, "The question")->required();
+  c->documents.Add(command);
+  command.add_option("--max-length", c->options.max_length,
+                      "Tokens of a row, specials included; else of a model's folder its max_seq_length or model_max_length")
+      ->capture_default_str();
+  AddChoice(command, "--truncation", c->truncation, kTruncation, "How a longer row is cut");
+  AddChoice(command, "--truncation-side", c->truncation_side, kSide, "Which end is cut off");
+  command.add_option("--template", c->template_name,
+                   "Row template: the model's pair or single one, monoT5's prompt, a JSON file, or one of " +
+                       RowTemplate::PresetNames())
+      ->capture_default_str();
+  command.add_option("--instruction", c->instruction, "Instruction of a row template that has a place for it");
+  command.add_option("--prefix", c->prefix,
+                      "With --middle and --suffix: rows are prefix, query, middle, document, suffix; "
+                      "special tokens written in them become their ids");
+  command.add_option("--middle", c->middle, "Between query and document");
+  command.add_option("--suffix", c->suffix, "After the document; kept when rows are cut");
+  command.add_option("--max-query-tokens", c->options.max_query_tokens, "Cut the query first");
+  command.add_option("--max-tokens-per-doc", c->options.max_tokens_per_doc,
+                      "Cut each document first");
+  AddChoice(command, "--overflow", c->overflow, kOverflow,
+         "Windows for long documents (with --truncation only_second): last one short "
+         "(HuggingFace) or aligned to the end (Jina)");
+  command.add_option("--stride", c->options.stride, "Overlap of windows, in tokens");
+  command.add_option("--max-chunks-per-doc", c->options.max_chunks_per_doc,
+                      "Windows per document; 0: all");
+}
+
+// Adds what says how rows become batches, and what is printed.
+void AddBatchOptions(CLI::App& command, BatchCommand* c) {
+  AddChoice(command, "--layout", c->layout, kLayout, "Padded rows, or packed with cu_seqlens");
+  AddChoice(command, "--dtype", c->type, kType, "Type of input_ids, attention_mask, token_type_ids");
+  AddChoice(command, "--padding-side", c->padding_side, kPaddingSide, "Padded layout only");
+  command.add_option("--pad-to-multiple-of", c->options.pad_to_multiple_of, "Padded layout only");
+  command.add_option("--pad-to-length", c->options.pad_to_length, "Fixed row length");
+  AddChoice(command, "--sort", c->sort, kSort, "Order of rows by tokens");
+  command.add_option("--max-rows", c->options.max_rows_per_batch, "Rows per batch; 0: no limit");
+  command.add_option("--max-tokens", c->options.max_tokens_per_batch,
+                      "Tokens per batch; 0: no limit");
+  AddChoice(command, "--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
+  command.add_flag("--file-defaults", c->file_defaults,
+                    "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and after "
+                    "what options say; without it they are left aside");
+  AddMaxStretchBytes(command, c->max_stretch_bytes);
+  command.add_option("--threads", c->threads, "Threads that tokenize; 0: one for each CPU it may use")
+      ->capture_default_str();
+  command.add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
+  command.add_option("--slot-bytes", c->slot_bytes, "Bytes of a slot")->capture_default_str();
+  command.add_option("--show", c->show, "Rows of a batch to print")->capture_default_str();
+  command.add_flag("--json", c->json, "Print one JSON object per batch");
+  command.add_option("--npz", c->npz,
+                      "Write all tensors to a NumPy .npz file: batch0.input_ids, ...; a name that "
+                      "ends in .npy gets the input_ids of the only batch");
+}
+
+// Takes from the model's files what the command line does not say.
+void TakeFolder(const CLI::App& command, BatchCommand* c) {
+  const FolderConfig config = c->vocab.Config();
+  const auto take = [&](const char* option, const auto& from, auto* to) {
+    if (from && command.count(option) == 0) *to = *from;
+  };
+  take("--max-length", config.settings.max_length, &c->options.max_length);
+  take("--truncation-side", config.truncation_side, &c->truncation_side);
+  take("--padding-side", config.padding_side, &c->padding_side);
+  c->pad_token = config.pad_token;
+  c->prompt = config.settings.prompt();
+  c->specials.Take(config);
+  c->has_max_length = command.count("--max-length") != 0;
+  c->has_truncation = command.count("--truncation") != 0;
+  if (c->file_defaults) TakeFileDefaults(c->vocab.Defaults(), command, c);
 }
 
 }  // namespace
@@ -447,82 +542,13 @@ void AddBatch(CLI::App& app) {
   auto c = std::make_shared<BatchCommand>();
   rankfeed_rerank_options_init(&c->options);
   c->options.max_length = 512;
-  const auto choice = [&](const char* name, std::string& value, const Choices& choices,
-                          const char* help) {
-    std::vector<std::string> names;
-    for (const auto& [key, number] : choices) names.push_back(key);
-    if (&value == &c->padding_side) names.push_back("model");
-    command->add_option(name, value, help)->check(CLI::IsMember(names))->capture_default_str();
-  };
-  c->vocab.Add(*command);
-  c->specials.Add(*command);
-  command->add_option("--query", c->query, "The question")->required();
-  c->documents.Add(*command);
-  command->add_option("--max-length", c->options.max_length,
-                      "Tokens of a row, specials included; else of a model's folder its max_seq_length or model_max_length")
-      ->capture_default_str();
-  choice("--truncation", c->truncation, kTruncation, "How a longer row is cut");
-  choice("--truncation-side", c->truncation_side, kSide, "Which end is cut off");
-  command
-      ->add_option("--template", c->template_name,
-                   "Row template: the model's pair or single one, monoT5's prompt, a JSON file, or one of " +
-                       RowTemplate::PresetNames())
-      ->capture_default_str();
-  command->add_option("--instruction", c->instruction, "Instruction of a row template that has a place for it");
-  command->add_option("--prefix", c->prefix,
-                      "With --middle and --suffix: rows are prefix, query, middle, document, suffix; "
-                      "special tokens written in them become their ids");
-  command->add_option("--middle", c->middle, "Between query and document");
-  command->add_option("--suffix", c->suffix, "After the document; kept when rows are cut");
-  command->add_option("--max-query-tokens", c->options.max_query_tokens, "Cut the query first");
-  command->add_option("--max-tokens-per-doc", c->options.max_tokens_per_doc,
-                      "Cut each document first");
-  choice("--overflow", c->overflow, kOverflow,
-         "Windows for long documents (with --truncation only_second): last one short "
-         "(HuggingFace) or aligned to the end (Jina)");
-  command->add_option("--stride", c->options.stride, "Overlap of windows, in tokens");
-  command->add_option("--max-chunks-per-doc", c->options.max_chunks_per_doc,
-                      "Windows per document; 0: all");
-  choice("--layout", c->layout, kLayout, "Padded rows, or packed with cu_seqlens");
-  choice("--dtype", c->type, kType, "Type of input_ids, attention_mask, token_type_ids");
-  choice("--padding-side", c->padding_side, kSide, "Padded layout only");
-  command->add_option("--pad-to-multiple-of", c->options.pad_to_multiple_of, "Padded layout only");
-  command->add_option("--pad-to-length", c->options.pad_to_length, "Fixed row length");
-  choice("--sort", c->sort, kSort, "Order of rows by tokens");
-  command->add_option("--max-rows", c->options.max_rows_per_batch, "Rows per batch; 0: no limit");
-  command->add_option("--max-tokens", c->options.max_tokens_per_batch,
-                      "Tokens per batch; 0: no limit");
-  choice("--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
-  command->add_flag("--file-defaults", c->file_defaults,
-                    "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and after "
-                    "what options say; without it they are left aside");
-  AddMaxStretchBytes(*command, c->max_stretch_bytes);
-  command->add_option("--threads", c->threads, "Threads that tokenize; 0: one for each CPU it may use")
-      ->capture_default_str();
-  command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
-  command->add_option("--slot-bytes", c->slot_bytes, "Bytes of a slot")->capture_default_str();
-  command->add_option("--show", c->show, "Rows of a batch to print")->capture_default_str();
-  command->add_flag("--json", c->json, "Print one JSON object per batch");
-  command->add_option("--npz", c->npz,
-                      "Write all tensors to a NumPy .npz file: batch0.input_ids, ...; a name that "
-                      "ends in .npy gets the input_ids of the only batch");
+  AddRowOptions(*command, c.get());
+  AddBatchOptions(*command, c.get());
   command->callback([c, command] {
     if (command->count("--instruction") != 0 && c->instruction.empty()) {
       throw Failure("--instruction is empty; left out, it is the row template's own");
     }
-    const FolderConfig config = c->vocab.Config();
-    const auto take = [&](const char* option, const auto& from, auto* to) {
-      if (from && command->count(option) == 0) *to = *from;
-    };
-    take("--max-length", config.settings.max_length, &c->options.max_length);
-    take("--truncation-side", config.truncation_side, &c->truncation_side);
-    take("--padding-side", config.padding_side, &c->padding_side);
-    c->pad_token = config.pad_token;
-    c->prompt = config.settings.prompt();
-    c->specials.Take(config);
-    c->has_max_length = command->count("--max-length") != 0;
-    c->has_truncation = command->count("--truncation") != 0;
-    if (c->file_defaults) TakeFileDefaults(c->vocab.Defaults(), *command, c.get());
+    TakeFolder(*command, c.get());
     RunBatch(*c);
   });
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,9 +17,17 @@ namespace rankfeed::cli {
 using folder::FileDefaults;
 using folder::FolderConfig;
 
-// Ends the command: the message goes to stderr, the process exits with code 1.
-struct Failure : std::runtime_error {
+// An error with a message as it is, or as fmt makes it.
+struct CommandError : std::runtime_error {
   using std::runtime_error::runtime_error;
+  template <class First, class... Rest>
+  CommandError(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest)
+      : std::runtime_error(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
+};
+
+// Ends the command: the message goes to stderr, the process exits with code 1.
+struct Failure : CommandError {
+  using CommandError::CommandError;
 };
 
 // Each adds one subcommand with its options; the callback runs it.
@@ -34,8 +44,8 @@ void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder
 void AddServe(CLI::App& app);   // likewise
 
 // The command line is wrong: the message goes to stderr, the process exits with code 2.
-struct WrongCommand : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct WrongCommand : CommandError {
+  using CommandError::CommandError;
 };
 
 // Sets how helps look, before commands are added; and gives each command's options their groups and its help the

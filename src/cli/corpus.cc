@@ -171,7 +171,7 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
       const std::string& text = tokenizer.TextOf(row, chunk->texts[i]);
       if (const Error error =
               tokenizer.Encode(model, text, encode_flags, offsets, c.max_stretch_bytes, &chunk->encodings[i])) {
-        throw Failure(fmt::format("{}:{}: {}", c.docs, chunk->lines[i], error.message));
+        throw Failure("{}:{}: {}", c.docs, chunk->lines[i], error.message);
       }
     }
     return chunk;
@@ -190,7 +190,7 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
       rankfeed_builder_error error{};
       error.struct_size = sizeof(error);
       if (rankfeed_corpus_writer_put(writer, Text(chunk->ids[i]), &ids, &error) != RANKFEED_OK) {
-        throw Failure(fmt::format("{}:{}: {}", c.docs, chunk->lines[i], error.message));
+        throw Failure("{}:{}: {}", c.docs, chunk->lines[i], error.message);
       }
       ++totals.documents;
       totals.tokens += e.input_ids.size();
@@ -326,7 +326,7 @@ void RunGet(const std::string& path, const std::vector<std::string>& ids, bool a
   const Store store = Trusted(path);
   const auto check = [&](rankfeed_status status, std::string_view what) {
     if (status != RANKFEED_OK) {
-      throw Failure(fmt::format("{}: {}: {}", path, what, rankfeed_status_message(status)));
+      throw Failure("{}: {}: {}", path, what, rankfeed_status_message(status));
     }
   };
   rankfeed_source source;

@@ -26,7 +26,7 @@ struct ManifestCommand {
 std::string NameIn(const fs::path& folder, const std::string& store) {
   const fs::path name = fs::weakly_canonical(store).lexically_relative(folder);
   if (name.empty() || name == "." || *name.begin() == "..") {
-    throw Failure(fmt::format("{}: not in the manifest's folder {}", store, folder.string()));
+    throw Failure("{}: not in the manifest's folder {}", store, folder.string());
   }
   return name.generic_string();
 }
@@ -66,8 +66,8 @@ void RunManifest(const ManifestCommand& c) {
   const bool by_hash = status == RANKFEED_OK;
   if (status == RANKFEED_E_IMAGE_STRUCTURE) status = as_set(0);
   if (status != RANKFEED_OK) {
-    throw Failure(fmt::format("{}: {}", c.stores[std::min<size_t>(detail.item, count - 1)],
-                              rankfeed_status_message(status)));
+    throw Failure("{}: {}", c.stores[std::min<size_t>(detail.item, count - 1)],
+                              rankfeed_status_message(status));
   }
   rankfeed_corpus_info info{};
   info.struct_size = sizeof(info);
@@ -93,8 +93,8 @@ void CheckHashes(const LoadedCorpus& corpus) {
     const rankfeed_corpus_shard shard = corpus.shard(i);
     const std::string found = Sha256(shard.path);
     if (found != shard.sha256) {
-      throw Failure(fmt::format("{}: its SHA-256 is {}, and the manifest says {}", shard.path,
-                                found, shard.sha256));
+      throw Failure("{}: its SHA-256 is {}, and the manifest says {}", shard.path,
+                                found, shard.sha256);
     }
   }
 }

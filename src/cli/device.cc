@@ -38,8 +38,7 @@ const rankfeed_gpu_backend* DeviceOptions::Backend() const {
   const std::filesystem::path program = handoff::ProgramFolder();
   const auto found = handoff::FindBackend(device, {program, program / "../lib"});
   if (found.backend == nullptr) {
-    throw Failure(
-        fmt::format("--device {}: {}; --device host works everywhere", device, found.message));
+    throw Failure("--device {}: {}; --device host works everywhere", device, found.message);
   }
   return found.backend;
 }

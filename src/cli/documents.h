@@ -58,13 +58,13 @@ class Documents {
       texts.push_back(text);
       has_text.push_back(input.has_text());
     }
-    if (texts.empty()) throw Failure(fmt::format("{}: no documents", o.docs));
+    if (texts.empty()) throw Failure("{}: no documents", o.docs);
     for (size_t i = 0; i < texts.size(); ++i) {
       rankfeed_source source{};
       if (store_ && rankfeed_corpus_find(store_->get(), {names[i].data(), names[i].size()}, &source) == RANKFEED_OK) {
         stored_tokens += source.id_count;
       } else if (!has_text[i]) {
-        throw Failure(fmt::format("{}: document {} has no text and is not in {}", o.docs, names[i], o.corpus));
+        throw Failure("{}: document {} has no text and is not in {}", o.docs, names[i], o.corpus);
       } else {
         source.text = {texts[i].data(), texts[i].size()};
         longest = std::max(longest, texts[i].size());

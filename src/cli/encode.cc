@@ -47,7 +47,7 @@ class Writer {
   void Flush() {
     if (std::fwrite(buffer_.data(), 1, buffer_.size(), stdout) != buffer_.size() ||
         std::fflush(stdout) != 0) {
-      throw Failure(fmt::format("writing to standard output failed: {}", strerror(errno)));
+      throw Failure("writing to standard output failed: {}", strerror(errno));
     }
     buffer_.clear();
   }
@@ -66,7 +66,7 @@ void ParseExtraOptions(const std::string& text, rankfeed_encode_options* options
                        : name == "reverse" ? RANKFEED_SP_REVERSE
                        : name == "unk"     ? RANKFEED_SP_UNK
                                            : 0;
-    if (op == 0) throw Failure(fmt::format("--extra-options: unknown option \"{}\"", name));
+    if (op == 0) throw Failure("--extra-options: unknown option \"{}\"", name);
     if (count == sizeof(options->sp_extra)) throw Failure("--extra-options: too many options");
     options->sp_extra[count++] = op;
     from = colon + 1;
@@ -186,7 +186,7 @@ void RunEncode(const EncodeOptions& o) {
     }
     if (const std::string wrong = Fit(defaults, output == Output::kJson, &encoding); !wrong.empty()) {
       writer.Flush();
-      throw Failure(fmt::format("text {}: {}", source.line(), wrong));
+      throw Failure("text {}: {}", source.line(), wrong);
     }
     WriteEncoding(vocab.model(), output, encoding, &writer.line());
     writer.EndLine();
@@ -211,7 +211,7 @@ void ParseIds(std::string_view line, uint64_t number, std::vector<int32_t>* ids)
     int32_t id;
     const auto [next, error] = std::from_chars(p, end, id);
     if (error != std::errc() || id < 0 || (next < end && *next != ' ' && *next != '\t' && *next != '\r')) {
-      throw Failure(fmt::format("line {}, column {}: not an id", number, p - line.data() + 1));
+      throw Failure("line {}, column {}: not an id", number, p - line.data() + 1);
     }
     ids->push_back(id);
     p = next;
@@ -229,7 +229,7 @@ void RunDecode(const DecodeOptions& o) {
     ParseIds(line, source.line(), &ids);
     if (const Error error = encoder.For(ids.size()).Decode(ids, o.skip_special, &text)) {
       writer.Flush();
-      throw Failure(fmt::format("line {}: {}", source.line(), error.message));
+      throw Failure("line {}: {}", source.line(), error.message);
     }
     writer.line() += text;
     writer.EndLine();

@@ -243,9 +243,9 @@ void CheckCommandNames(const CLI::App& app, int argc, char** argv) {
     const auto named = std::find(names.begin(), names.end(), argv[i]);
     if (named == names.end()) {
       const std::string meant = Nearest(argv[i], names);
-      throw WrongCommand(fmt::format("no command `rankfeed{} {}`; {}", typed, argv[i],
+      throw WrongCommand("no command `rankfeed{} {}`; {}", typed, argv[i],
                                      meant.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
-                                                   : fmt::format("did you mean `rankfeed{} {}`?", typed, meant)));
+                                                   : fmt::format("did you mean `rankfeed{} {}`?", typed, meant));
     }
     typed += ' ';
     typed += argv[i];
@@ -269,8 +269,8 @@ void CheckOptionNames(const CLI::App& app) {
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
   }
   const std::string meant = option.starts_with("--") ? Nearest(option, names) : "";
-  throw WrongCommand(fmt::format("`{}` has no option {}; {}", typed, option,
-                                 meant.empty() ? fmt::format("`{} --help` lists those it has", typed) : fmt::format("did you mean {}?", meant)));
+  throw WrongCommand("`{}` has no option {}; {}", typed, option,
+                                 meant.empty() ? fmt::format("`{} --help` lists those it has", typed) : fmt::format("did you mean {}?", meant));
 }
 
 std::string Bytes(double bytes) {

@@ -17,7 +17,7 @@ namespace rankfeed::cli {
 nlohmann::ordered_json ReadJsonFile(const std::string& path) {
   files::CheckReadable(path, files::ReadAs::kStream);
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw Failure(fmt::format("{}: {}", path, strerror(errno)));
+  if (!in) throw Failure("{}: {}", path, strerror(errno));
   auto json = nlohmann::ordered_json::parse(in, nullptr, false);
   if (json.is_discarded()) throw Failure(path + ": not JSON");
   return json;
@@ -38,7 +38,7 @@ void WriteTextFile(const std::string& path, const std::string& text) {
   if (!out || (!in_place && rename(to.c_str(), path.c_str()) != 0)) {
     const int error = errno;
     if (!in_place) unlink(to.c_str());
-    throw Failure(fmt::format("{}: {}", path, strerror(error)));
+    throw Failure("{}: {}", path, strerror(error));
   }
 }
 

@@ -103,7 +103,7 @@ FolderConfig VocabOptions::Config() const {
 
 FileDefaults VocabOptions::Defaults() const {
   const std::optional<FileDefaults> found = folder::ReadFileDefaults(path);
-  if (!found) throw Failure(fmt::format("--file-defaults needs a tokenizer.json as --vocab; {} is none", path));
+  if (!found) throw Failure("--file-defaults needs a tokenizer.json as --vocab; {} is none", path);
   return *found;
 }
 
@@ -172,10 +172,10 @@ void ForceInstructionSet() {
   if (name == nullptr || *name == 0) return;
   const rankfeed_status status = rankfeed_force_isa(name);
   if (status == RANKFEED_OK) return;
-  throw Failure(fmt::format(
+  throw Failure(
       "RANKFEED_ISA={}: {}; there are {}; this CPU can run {}", name,
       status == RANKFEED_E_UNSUPPORTED ? "this CPU cannot run it" : "no such instruction set",
-      fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", ")));
+      fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", "));
 }
 
 // Names which of the programs of this name it is: the package of Debian and the wheel of Python may both be on a machine.
@@ -204,8 +204,8 @@ void AddElsewhere(CLI::App& app) {
     auto* const command = app.add_subcommand(one.name, "Not in the program of the Python package");
     command->allow_extras()->group("")->set_help_flag();
     command->parse_complete_callback([one] {
-      throw Failure(fmt::format("`rankfeed {}` is in the C++ build (docs/install.md), not in the program of the Python package; {}", one.name,
-                                one.instead));
+      throw Failure("`rankfeed {}` is in the C++ build (docs/install.md), not in the program of the Python package; {}", one.name,
+                                one.instead);
     });
   }
 }

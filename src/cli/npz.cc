@@ -44,7 +44,7 @@ void WriteNpy(const std::string& path, const NpyArray& array) {
   if (!ok) {
     const std::string reason = strerror(errno);
     std::remove(temporary.c_str());
-    throw Failure(fmt::format("{}: {}", path, reason));
+    throw Failure("{}: {}", path, reason);
   }
 }
 
@@ -60,7 +60,7 @@ void NpzFile::Finish() {
     zip_error_init_with_code(&error, code);
     const std::string reason = zip_error_strerror(&error);
     zip_error_fini(&error);
-    throw Failure(fmt::format("{}: {}", path_, reason));
+    throw Failure("{}: {}", path_, reason);
   }
   for (const Member& member : members_) {
     zip_source_t* source =
@@ -72,13 +72,13 @@ void NpzFile::Finish() {
       const std::string reason = zip_strerror(archive);
       if (index < 0 && source != nullptr) zip_source_free(source);
       zip_discard(archive);
-      throw Failure(fmt::format("{}: {}", path_, reason));
+      throw Failure("{}: {}", path_, reason);
     }
   }
   if (zip_close(archive) != 0) {  // writes a temporary beside the target and renames it
     const std::string reason = zip_strerror(archive);
     zip_discard(archive);
-    throw Failure(fmt::format("{}: {}", path_, reason));
+    throw Failure("{}: {}", path_, reason);
   }
 }
 

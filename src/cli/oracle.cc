@@ -120,9 +120,8 @@ void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
   const uint32_t theirs =
       IsUpTo021(version) ? RANKFEED_PARITY_SENTENCEPIECE_0_2_1 : RANKFEED_PARITY_SENTENCEPIECE;
   if (info.parity == theirs) return;
-  throw Failure(
-      fmt::format("the vocabulary has parity {}, and {} has other ids; compile it with --parity {}",
-                  rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs)));
+  throw Failure("the vocabulary has parity {}, and {} has other ids; compile it with --parity {}",
+                  rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs));
 }
 
 // The reference must load the file that the vocabulary was made of. Where several files make a vocabulary
@@ -133,15 +132,15 @@ std::vector<std::string> ReferenceFiles(const ReferenceOptions& o, const VocabOp
   if (std::filesystem::is_directory(path)) path = Take(folder::VocabularyOf(path, &note));
   const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
   if (huggingface != (o.library == "huggingface")) {
-    throw Failure(fmt::format("{} has {} parity; compare it with {} {}", vocab.path,
+    throw Failure("{} has {} parity; compare it with {} {}", vocab.path,
                               huggingface ? "HuggingFace" : "SentencePiece", o.library_option,
-                              huggingface ? "huggingface" : "sentencepiece"));
+                              huggingface ? "huggingface" : "sentencepiece");
   }
   if (o.path.empty()) {
     if (Model::Open(path.c_str())) {
-      throw Failure(fmt::format("{} is an image, which no reference reads: name the file it was compiled "
+      throw Failure("{} is an image, which no reference reads: name the file it was compiled "
                                 "from with {}",
-                                path, o.path_option));
+                                path, o.path_option);
     }
     return folder::VocabularyFiles(path, vocab.preset);
   }
@@ -150,7 +149,7 @@ std::vector<std::string> ReferenceFiles(const ReferenceOptions& o, const VocabOp
   if (!source) throw Failure(source.error().message);
   const rankfeed_model_info other = Info(source->model());
   if (!std::equal(std::begin(info.config_hash), std::end(info.config_hash), other.config_hash)) {
-    throw Failure(fmt::format("{} was not compiled from {}", vocab.path, path));
+    throw Failure("{} was not compiled from {}", vocab.path, path);
   }
   return folder::VocabularyFiles(path, vocab.preset);
 }
@@ -179,10 +178,10 @@ void Oracle::Start(const ReferenceOptions& o, const std::vector<std::string>& fi
   signal(SIGPIPE, SIG_IGN);  // a child that ended is an error of the next write
   int request[2], answer[2];
   if (pipe(request) != 0 || pipe(answer) != 0) {
-    throw Failure(fmt::format("cannot make a pipe: {}", strerror(errno)));
+    throw Failure("cannot make a pipe: {}", strerror(errno));
   }
   child_ = fork();
-  if (child_ < 0) throw Failure(fmt::format("cannot start {}: {}", python, strerror(errno)));
+  if (child_ < 0) throw Failure("cannot start {}: {}", python, strerror(errno));
   if (child_ == 0) {
     dup2(request[0], STDIN_FILENO);
     dup2(answer[1], STDOUT_FILENO);
@@ -206,9 +205,9 @@ void Oracle::Start(const ReferenceOptions& o, const std::vector<std::string>& fi
   if (line.rfind("ok ", 0) == 0) {
     version_ = line.substr(3);
   } else if (line.rfind("error ", 0) == 0) {
-    throw Failure(fmt::format("reference {}: {}", library, line.substr(6)));
+    throw Failure("reference {}: {}", library, line.substr(6));
   } else {
-    throw Failure(fmt::format("{} answered \"{}\"", python, line));
+    throw Failure("{} answered \"{}\"", python, line);
   }
 }
 
@@ -219,7 +218,7 @@ Oracle::~Oracle() {
 }
 
 void Oracle::Ended() {
-  throw Failure(fmt::format("{} ended before it had answered", python_));
+  throw Failure("{} ended before it had answered", python_);
 }
 
 std::string Oracle::ReadLine() {

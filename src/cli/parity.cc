@@ -204,7 +204,7 @@ void RunParity(ParityOptions o) {
   }
   if (mismatches != 0) {
     std::fflush(stdout);
-    throw Failure(fmt::format("{} of {} documents differ from {}", mismatches, documents, oracle.version()));
+    throw Failure("{} of {} documents differ from {}", mismatches, documents, oracle.version());
   }
 }
 

@@ -45,8 +45,8 @@ std::string CleanKey(std::string_view text, const std::string& where, size_t hea
     throw Failure(where + ": a key has visible ASCII characters only, and no space in it");
   constexpr std::string_view kShortest = "GET / HTTP/1.0\r\nAuthorization: Bearer \r\n\r\n";
   if (text.size() > head - kShortest.size()) {
-    throw Failure(fmt::format("{}: the key has more than {} bytes, and no client could send it: the head of a request has at most {}",
-                              where, head - kShortest.size(), head));
+    throw Failure("{}: the key has more than {} bytes, and no client could send it: the head of a request has at most {}",
+                              where, head - kShortest.size(), head);
   }
   return std::string(text);
 }
@@ -59,7 +59,7 @@ std::string Key(const std::string& file, size_t head) {
   }
   files::CheckReadable(file, files::ReadAs::kStream);
   std::ifstream in(file);
-  if (!in) throw Failure(fmt::format("{}: {}", file, std::strerror(errno)));
+  if (!in) throw Failure("{}: {}", file, std::strerror(errno));
   std::string line(64 << 10, '\0');  // more than a head
   in.read(line.data(), static_cast<std::streamsize>(line.size()));
   line.resize(static_cast<size_t>(in.gcount()));

@@ -20,7 +20,7 @@ namespace rankfeed::cli {
 std::string Sha256(const std::string& path) {
   files::CheckReadable(path, files::ReadAs::kWhole);
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw Failure(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!in) throw Failure("{}: {}", path, std::strerror(errno));
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         EVP_MD_CTX_free);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -30,7 +30,7 @@ std::string Sha256(const std::string& path) {
     in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
     ok = EVP_DigestUpdate(context.get(), chunk.data(), static_cast<size_t>(in.gcount())) == 1;
   }
-  if (in.bad()) throw Failure(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (in.bad()) throw Failure("{}: {}", path, std::strerror(errno));
   if (!ok || EVP_DigestFinal_ex(context.get(), digest.data(), &size) != 1) {
     throw Failure(path + ": no SHA-256 in this machine's libcrypto");
   }

@@ -34,10 +34,10 @@ TextSource::TextSource(const std::string& path, Format format)
   if (jsonl_) json_ = std::make_unique<JsonParser>();
   const bool standard = path.empty() || path == "-";
   file_ = standard ? stdin : std::fopen(path.c_str(), "rb");
-  if (file_ == nullptr) throw Failure(fmt::format("{}: {}", path_, strerror(errno)));
+  if (file_ == nullptr) throw Failure("{}: {}", path_, strerror(errno));
   if (const char* why = files::WhyUnreadable(fileno(file_), files::ReadAs::kStream)) {
     if (!standard) std::fclose(file_);
-    throw Failure(fmt::format("{}: {}, not a file", path_, why));
+    throw Failure("{}: {}, not a file", path_, why);
   }
   if (standard) return;
   CheckKind();
@@ -63,14 +63,14 @@ void TextSource::CheckKind() {
   const char* const what = OtherKind(read);
   if (what == nullptr || read.starts_with('<')) return;
   std::fclose(std::exchange(file_, nullptr));
-  throw Failure(fmt::format("{}: is {}", path_, what));
+  throw Failure("{}: is {}", path_, what);
 }
 
 bool TextSource::NextLine() {
   errno = 0;
   const ssize_t size = getline(&buffer_, &buffer_size_, file_);
   if (size < 0) {
-    if (std::ferror(file_)) throw Failure(fmt::format("{}: {}", path_, strerror(errno)));
+    if (std::ferror(file_)) throw Failure("{}: {}", path_, strerror(errno));
     return false;
   }
   line_size_ = static_cast<size_t>(size);
@@ -107,7 +107,7 @@ bool TextSource::Next(std::string* text, std::string* id, bool may_lack_text) {
     return true;
   }
   const auto fail = [&](std::string_view reason) {
-    return Failure(fmt::format("{}:{}: {}", path_, line_, reason));
+    return Failure("{}:{}: {}", path_, line_, reason);
   };
   simdjson::dom::element object;
   if (const auto error = json_->parser.parse(buffer_, line_size_).get(object)) {

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base//narrow.h"
+
 namespace rankfeed::corpus {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'C', 'O', 'R', '\r', '\n', '\x1a'};

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error_detail.h"
+#include "base/narrow.h"
 #include "corpus/reader.h"
 
 #define XXH_INLINE_ALL
@@ -98,7 +99,7 @@ class Verifier {
   bool ContentHolds(const Document& document) const {
     if (document.removed && document.token_count != 0) return false;
     const uint8_t* record = corpus_.data + document.offset;
-    const uint64_t ids_at = IdsAt(static_cast<uint32_t>(document.id.size()));
+    const uint64_t ids_at = IdsAt(Size32(document.id));
     for (uint64_t i = sizeof(Record) + document.id.size(); i < ids_at; ++i) {
       if (record[i] != 0) return false;
     }

@@ -22,10 +22,10 @@ FileObserver* observer = nullptr;
 [[noreturn]] void ThrowErrno(const std::string& path, const char* what, int error) {
   // Only of opening and mapping; EINVAL is the latter's for what is no regular file, or empty.
   const char* const why = error == EISDIR || error == EINVAL ? files::WhyUnreadable(path.c_str(), files::ReadAs::kWhole) : nullptr;
-  if (why != nullptr) throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
+  if (why != nullptr) throw BuildError(RANKFEED_E_IO, path, ": ", why, ", not a file");
   char text[128];
   files::ErrorText(error, text, sizeof text);
-  throw BuildError(RANKFEED_E_IO, 0, path + ": " + what + ": " + text);
+  throw BuildError(RANKFEED_E_IO, path, ": ", what, ": ", text);
 }
 
 int Observe(Operation operation, const std::string& path, const void* data = nullptr,
@@ -69,12 +69,12 @@ File File::Open(const std::string& path, bool create) {
     }
     if (const int error = files::LockAgainstWriters(file.fd_)) {
       if (error != EWOULDBLOCK) ThrowErrno(path, "lock", error);
-      throw BuildError(RANKFEED_E_BUSY, 0, path + ": another writer has it open");
+      throw BuildError(RANKFEED_E_BUSY, path, ": another writer has it open");
     }
     if (StillNamed(file.fd_, path)) return file;
     file.Close();
   }
-  throw BuildError(RANKFEED_E_BUSY, 0, path + ": it is being replaced");
+  throw BuildError(RANKFEED_E_BUSY, path, ": it is being replaced");
 }
 
 File File::CreateBeside(const std::string& path) {

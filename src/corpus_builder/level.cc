@@ -12,15 +12,15 @@ using builder::BuildError;
 
 LevelSlots BuildSlots(const std::vector<corpus::Entry>& entries) {
   LevelSlots level;
-  const uint64_t count = corpus::SlotCount(static_cast<uint32_t>(entries.size()));
+  const uint64_t count = corpus::SlotCount(Size32(entries));
   level.slots.resize(count);
   for (const corpus::Entry& entry : entries) {
     uint64_t at = corpus::FirstSlot(entry.hash, count);
     uint32_t probe = 0;
     while (level.slots[at] != 0) {
       if (++probe > corpus::kMaxProbe) {
-        throw BuildError(RANKFEED_E_LIMIT, 0,
-                         "more than " + std::to_string(corpus::kMaxProbe) +
+        throw BuildError(RANKFEED_E_LIMIT,
+                         "more than ", corpus::kMaxProbe,
                              " places in a row of the index are taken: were the ids of documents made "
                              "to share a hash?");
       }
@@ -34,8 +34,8 @@ LevelSlots BuildSlots(const std::vector<corpus::Entry>& entries) {
 
 void PendingIndex::Reserve() {
   if (items_.size() >= corpus::kMaxEntries) {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
-                     "more than " + std::to_string(corpus::kMaxEntries) + " documents in one commit");
+    throw BuildError(RANKFEED_E_LIMIT,
+                     "more than ", corpus::kMaxEntries, " documents in one commit");
   }
   if (items_.size() == items_.capacity()) {
     items_.reserve(std::max<size_t>(64, items_.capacity() + items_.capacity() / 2));
@@ -54,7 +54,7 @@ void PendingIndex::Reserve() {
 
 void PendingIndex::Add(const Item& item, uint32_t replaces) {
   items_.push_back(item);
-  const auto number = static_cast<uint32_t>(items_.size());
+  const auto number = Size32(items_);
   uint64_t at = corpus::FirstSlot(item.entry.hash, slots_.size());
   const uint32_t wanted = replaces == kNone ? 0 : replaces + 1;
   while (slots_[at] != wanted) at = at + 1 == slots_.size() ? 0 : at + 1;

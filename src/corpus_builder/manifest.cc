@@ -76,7 +76,7 @@ bool LooksLikeManifest(std::string_view head) {
 
 Manifest ParseManifest(std::string_view text, const std::string& path) {
   if (text.size() > kMaxManifestBytes) {
-    throw builder::BuildError(RANKFEED_E_LIMIT, 0, path + ": a manifest is at most 16 MiB");
+    throw builder::BuildError(RANKFEED_E_LIMIT, path + ": a manifest is at most 16 MiB");
   }
   const builder::JsonSource source{path, simdjson::padded_string(text)};
   // simdjson leaves the string empty when it gets no memory.
@@ -86,7 +86,7 @@ Manifest ParseManifest(std::string_view text, const std::string& path) {
   const auto error = parser.parse(source.text).get(document);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
-    throw builder::BuildError(RANKFEED_E_PARSE, 0,
+    throw builder::BuildError(RANKFEED_E_PARSE,
                               path + ": not valid JSON: " + simdjson::error_message(error));
   }
   const Json root(source, document, "");

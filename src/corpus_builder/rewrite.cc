@@ -24,9 +24,9 @@ struct Source {
         corpus::Bind(mapping.data(), mapping.size(), &corpus, nullptr, &detail);
     if (status == RANKFEED_OK) status = corpus::Verify(corpus, &detail);
     if (status != RANKFEED_OK) {
-      throw BuildError(status, detail.byte_offset,
-                       path + ": " + rankfeed_status_message(status) + " (at byte " +
-                           std::to_string(detail.byte_offset) + ")");
+      throw BuildError(status,
+                       path, ": ", rankfeed_status_message(status), " (at byte ",
+                           detail.byte_offset, ")").At(detail.byte_offset);
     }
   }
   FileMapping mapping;
@@ -38,7 +38,7 @@ void CopyDocuments(const Source& source, Writer* writer) {
     Document document;
     const rankfeed_status status = corpus::Get(source.corpus, position, &document);
     if (status == RANKFEED_E_NOT_FOUND) continue;
-    if (status != RANKFEED_OK) throw BuildError(status, 0, rankfeed_status_message(status));
+    if (status != RANKFEED_OK) throw BuildError(status, rankfeed_status_message(status));
     const size_t offsets = source.corpus.has_offsets ? document.token_count : 0;
     writer->Put(document.id, {document.input_ids, document.token_count},
                 {document.offset_begin, offsets}, {document.offset_end, offsets});
@@ -57,7 +57,7 @@ void Compact(const std::string& path) {
 }
 
 void MergeStores(std::span<const std::string> sources, const std::string& path) {
-  if (sources.empty()) throw BuildError(RANKFEED_E_ARGUMENT, 0, "no stores to merge");
+  if (sources.empty()) throw BuildError(RANKFEED_E_ARGUMENT, "no stores to merge");
   std::vector<Source> stores;
   stores.reserve(sources.size());
   for (const std::string& name : sources) {
@@ -65,8 +65,8 @@ void MergeStores(std::span<const std::string> sources, const std::string& path) 
     // Everything but the checksum: vocabulary, encode_flags, offsets. Equal checksums say the same.
     if (std::memcmp(&stores.back().corpus.header, &stores[0].corpus.header,
                     sizeof(corpus::Header)) != 0) {
-      throw BuildError(RANKFEED_E_VOCABULARY, 0,
-                       name + ": not made with the vocabulary and the options of " + sources[0]);
+      throw BuildError(RANKFEED_E_VOCABULARY,
+                       name, ": not made with the vocabulary and the options of ", sources[0]);
     }
   }
   Writer writer = Writer::Create(path, stores[0].corpus.header);

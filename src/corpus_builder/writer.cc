@@ -32,9 +32,9 @@ void BindOrThrow(const FileMapping& mapping, const std::string& path, corpus::Co
   detail.struct_size = sizeof(detail);
   if (const rankfeed_status status =
           corpus::Bind(mapping.data(), mapping.size(), corpus, nullptr, &detail)) {
-    throw BuildError(status, detail.byte_offset,
-                     path + ": " + rankfeed_status_message(status) + " (at byte " +
-                         std::to_string(detail.byte_offset) + ")");
+    throw BuildError(status,
+                     path, ": ", rankfeed_status_message(status), " (at byte ",
+                         detail.byte_offset, ")").At(detail.byte_offset);
   }
 }
 
@@ -46,12 +46,12 @@ std::string ReplaceableFile(const std::string& path) {
   std::string target = path;
   if (fs::is_symlink(path, error)) {
     const fs::path resolved = fs::canonical(path, error);
-    if (error) throw BuildError(RANKFEED_E_IO, 0, path + ": " + error.message());
+    if (error) throw BuildError(RANKFEED_E_IO, path, ": ", error.message());
     target = resolved.string();
   }
   const fs::file_status status = fs::status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw BuildError(RANKFEED_E_IO, 0, path + ": not a regular file");
+    throw BuildError(RANKFEED_E_IO, path, ": not a regular file");
   }
   return target;
 }
@@ -92,7 +92,7 @@ Writer Writer::Create(const std::string& path, const corpus::Header& header, Fil
   // One name, so that what a killed build left is taken over by the next one.
   writer.file_ = File::CreateBeside(writer.path_);
   if (!writer.file_.Truncate(0)) {
-    throw BuildError(RANKFEED_E_IO, 0, writer.path_ + ".tmp: cannot be truncated");
+    throw BuildError(RANKFEED_E_IO, writer.path_, ".tmp: cannot be truncated");
   }
   return writer;
 }
@@ -120,15 +120,15 @@ Writer::~Writer() {
 
 void Writer::CheckState() const {
   if (failed_) {
-    throw BuildError(RANKFEED_E_STATE, 0, path_ + ": writing failed before; close the writer");
+    throw BuildError(RANKFEED_E_STATE, path_, ": writing failed before; close the writer");
   }
 }
 
 void Writer::CheckId(std::string_view id) const {
   CheckState();
   if (id.empty() || id.size() > corpus::kMaxIdBytes) {
-    throw BuildError(RANKFEED_E_ARGUMENT, 0,
-                     "a document id has 1 to 65535 bytes, not " + std::to_string(id.size()));
+    throw BuildError(RANKFEED_E_ARGUMENT,
+                     "a document id has 1 to 65535 bytes, not ", id.size());
   }
 }
 
@@ -160,7 +160,7 @@ Writer::Present Writer::Lookup(std::string_view id, uint64_t hash) const {
     if (item.removed) return present;
     present.exists = true;
     present.totals = {1, item.token_count,
-                      corpus::RecordBytes(static_cast<uint32_t>(id.size()), item.token_count,
+                      corpus::RecordBytes(Size32(id), item.token_count,
                                           (header_.flags & corpus::kHasOffsets) != 0)};
     return present;
   }
@@ -171,7 +171,7 @@ Writer::Present Writer::Lookup(std::string_view id, uint64_t hash) const {
     present.exists = true;
     present.totals = {1, document.token_count, document.bytes};
   } else if (status != RANKFEED_E_NOT_FOUND) {
-    throw BuildError(status, 0, path_ + ": " + rankfeed_status_message(status));
+    throw BuildError(status, path_, ": ", rankfeed_status_message(status));
   }
   return present;
 }
@@ -183,22 +183,22 @@ void Writer::Put(std::string_view id, std::span<const int32_t> ids,
   if (!has_offsets) offset_begin = offset_end = {};
   const size_t offsets = has_offsets ? ids.size() : 0;
   if (offset_begin.size() != offsets || offset_end.size() != offsets) {
-    throw BuildError(RANKFEED_E_ARGUMENT, 0, "this store needs the offsets of every token");
+    throw BuildError(RANKFEED_E_ARGUMENT, "this store needs the offsets of every token");
   }
   if (ids.size() > UINT32_MAX) {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
-                     "the document has " + std::to_string(ids.size()) +
+    throw BuildError(RANKFEED_E_LIMIT,
+                     "the document has ", ids.size(),
                          " ids; the limit is 4294967295");
   }
   for (const int32_t token : ids) {
     if (static_cast<uint32_t>(token) >= header_.id_count) {
-      throw BuildError(RANKFEED_E_ID_RANGE, 0,
-                       "token id " + std::to_string(token) + " is not in the vocabulary");
+      throw BuildError(RANKFEED_E_ID_RANGE,
+                       "token id ", token, " is not in the vocabulary");
     }
   }
   for (size_t i = 0; i < offset_begin.size(); ++i) {
     if (offset_begin[i] > offset_end[i]) {
-      throw BuildError(RANKFEED_E_ARGUMENT, 0, "an offset ends before it begins");
+      throw BuildError(RANKFEED_E_ARGUMENT, "an offset ends before it begins");
     }
   }
   const uint64_t hash = corpus::HashId(id);
@@ -210,7 +210,7 @@ void Writer::Remove(std::string_view id) {
   const uint64_t hash = corpus::HashId(id);
   const Present present = Lookup(id, hash);
   if (!present.exists) {
-    throw BuildError(RANKFEED_E_NOT_FOUND, 0, path_ + ": no document " + std::string(id));
+    throw BuildError(RANKFEED_E_NOT_FOUND, path_, ": no document ", std::string(id));
   }
   AppendRecord(id, hash, present, true, {}, {}, {});
 }
@@ -222,13 +222,13 @@ void Writer::AppendRecord(std::string_view id, uint64_t hash, const Present& pre
   const uint64_t bytes =
       corpus::RecordBytes(id_bytes, ids.size(), (header_.flags & corpus::kHasOffsets) != 0);
   if (bytes > corpus::kMaxFileSize / 2 || tail_ > corpus::kMaxFileSize / 2) {
-    throw BuildError(RANKFEED_E_LIMIT, 0, path_ + ": the store would get larger than 4 TiB");
+    throw BuildError(RANKFEED_E_LIMIT, path_, ": the store would get larger than 4 TiB");
   }
   // The totals of a store that is appended to are those of its commit, which nobody has verified.
   if (present.exists && (totals_.documents < 1 || totals_.tokens < present.totals.tokens ||
                          totals_.live_bytes < present.totals.live_bytes)) {
-    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, corpus::kCommitOffset[corpus_.commit_copy],
-                     path_ + ": its documents are more than its commit says");
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE,
+                     path_, ": its documents are more than its commit says").At(corpus::kCommitOffset[corpus_.commit_copy]);
   }
   pending_.Reserve();
   const size_t at = buffer_.size();
@@ -236,7 +236,7 @@ void Writer::AppendRecord(std::string_view id, uint64_t hash, const Present& pre
   // Nothing below fails, but for the final Flush.
   uint8_t* to = buffer_.data() + at;
   Record record{};
-  record.token_count = static_cast<uint32_t>(ids.size());
+  record.token_count = Size32(ids);
   record.id_bytes = id_bytes;
   record.flags = removed ? corpus::kRemoved : 0;
   std::memcpy(to, &record, sizeof(record));
@@ -287,8 +287,8 @@ Writer::Merge Writer::MergeLevels() const {
   }
   if (count > corpus::kMaxEntries) {
     throw BuildError(
-        RANKFEED_E_LIMIT, 0,
-        path_ + ": more than " + std::to_string(corpus::kMaxEntries) + " documents");
+        RANKFEED_E_LIMIT,
+        path_, ": more than ", corpus::kMaxEntries, " documents");
   }
   Merge merge{kept, {}};
   merge.entries.reserve(count);
@@ -298,7 +298,7 @@ Writer::Merge Writer::MergeLevels() const {
       const Entry& entry = corpus::Entries(corpus_, level)[e];
       Document document, newer;
       if (!corpus::ReadRecord(corpus_, entry.offset, &document)) {
-        throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, entry.offset, path_ + ": damaged index");
+        throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, path_, ": damaged index").At(entry.offset);
       }
       if (document.removed && kept == 0) continue;  // nothing older is left to hide
       const auto is_it = [&](const PendingIndex::Item& item) {
@@ -308,7 +308,7 @@ Writer::Merge Writer::MergeLevels() const {
       const rankfeed_status status = corpus::Find(corpus_, document.id, entry.hash, &newer, i + 1);
       if (status == RANKFEED_OK || newer.bytes != 0) continue;  // replaced or removed
       if (status != RANKFEED_E_NOT_FOUND) {
-        throw BuildError(status, entry.offset, path_ + ": damaged index");
+        throw BuildError(status, path_, ": damaged index").At(entry.offset);
       }
       merge.entries.push_back(entry);
     }
@@ -324,7 +324,7 @@ void Writer::Commit() {
   CheckState();
   if (published_ && pending_.items().empty()) return;
   if (sequence_ == UINT64_MAX) {  // the next one would count as older than all others
-    throw BuildError(RANKFEED_E_LIMIT, 0, path_ + ": no number is left for a commit");
+    throw BuildError(RANKFEED_E_LIMIT, path_, ": no number is left for a commit");
   }
   const Merge merge = MergeLevels();
   const LevelSlots slots = merge.entries.empty() ? LevelSlots{} : BuildSlots(merge.entries);
@@ -360,7 +360,7 @@ void Writer::WriteLevel(const std::vector<Entry>& entries, const LevelSlots& slo
   static constexpr uint8_t kZeros[corpus::kLevelAlignment] = {};
   if (aligned != tail_) file_.Write(kZeros, aligned - tail_, tail_);
   level->offset = aligned;
-  level->count = static_cast<uint32_t>(entries.size());
+  level->count = Size32(entries);
   level->max_probe = slots.max_probe;
   const size_t entry_bytes = entries.size() * sizeof(Entry);
   const size_t slot_bytes = slots.slots.size() * sizeof(corpus::Slot);
@@ -383,7 +383,7 @@ void Writer::WriteCommit(corpus::Commit* commit) {
       file_.Write(commit, sizeof(*commit), offset);
     }
     // An empty store ends inside the last copy's page: give it its full size.
-    if (!file_.Truncate(tail_)) throw BuildError(RANKFEED_E_IO, 0, path_ + ": cannot be extended");
+    if (!file_.Truncate(tail_)) throw BuildError(RANKFEED_E_IO, path_, ": cannot be extended");
     file_.Sync();
     in_force_unsure_ = true;
     if (!files::kReplacesOpenFiles) replaced_.Close();

@@ -35,7 +35,7 @@ class OffsetUnits {
   // Has no way out of the loop, so that it is made of vectors.
   static bool IsAscii(std::string_view text) {
     unsigned char bits = 0;
-    for (const char c : text) bits |= static_cast<unsigned char>(c);
+    for (const char c : text) bits |= Byte(c);
     return bits < 0x80;
   }
 

@@ -42,13 +42,13 @@ std::string ReadIfThere(const std::string& path) {
   files::FileInfo info;
   if (files::InfoOf(path.c_str(), &info) != 0) return {};
   if (const char* const why = files::WhyUnreadable(path.c_str(), files::ReadAs::kWhole)) {
-    throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
+    throw BuildError(RANKFEED_E_IO, path, ": ", why, ", not a file");
   }
   std::ifstream file(path, std::ios::binary);
   if (!file && errno == ENOMEM) throw std::bad_alloc();
-  if (!file) throw BuildError(RANKFEED_E_IO, 0, path + ": " + std::generic_category().message(errno));
+  if (!file) throw BuildError(RANKFEED_E_IO, path, ": ", std::generic_category().message(errno));
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (const char* const what = OtherKind(text)) throw BuildError(RANKFEED_E_PARSE, 0, path + ": is " + what);
+  if (const char* const what = OtherKind(text)) throw BuildError(RANKFEED_E_PARSE, path, ": is ", what);
   return text;
 }
 
@@ -58,7 +58,7 @@ Document::Document(std::string_view text, std::string name, Root kind)
   simdjson::dom::element root;
   const auto error = WithMemory(parser_.parse(source_.text).get(root));
   if (error != simdjson::SUCCESS) {
-    throw BuildError(RANKFEED_E_PARSE, 0, source_.name + ": not valid JSON: " + simdjson::error_message(error));
+    throw BuildError(RANKFEED_E_PARSE, source_.name, ": not valid JSON: ", simdjson::error_message(error));
   }
   root_.emplace(source_, root, "");
   const bool is_list = kind == Root::kList && root_->is_array();

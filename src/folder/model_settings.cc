@@ -61,7 +61,7 @@ class Reader {
     if (length) out_.max_length = Length(*length);
     out_.split_special_tokens = config.BoolOr("split_special_tokens", false);
     const std::string refused = RefusedKey("tokenizer_config.json", Path("tokenizer_config.json"), config);
-    if (!refused.empty()) throw BuildError(RANKFEED_E_UNSUPPORTED, 0, refused);
+    if (!refused.empty()) throw BuildError(RANKFEED_E_UNSUPPORTED, refused);
   }
 
   // Labels in the order of their numbers, named as transformers does where config.json skips one; it replaces names of another

@@ -134,6 +134,12 @@ struct Step {
   uint32_t op;  // Op
   uint32_t arg0, arg1, reserved;
   Text a, b;
+
+  // Returns whether it is an element, of Op or of the enum of one part.
+  template <class Element>
+  constexpr bool Is(Element element) const {
+    return op == static_cast<uint32_t>(element);
+  }
 };
 static_assert(sizeof(Step) == 32);
 

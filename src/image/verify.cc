@@ -135,7 +135,7 @@ class Verifier {
   void Tries() {
     const Config& c = *m_.config;
     Trie(SectionId::kTrieUnits, m_.pieces.units(), c.code_count, c.id_count);
-    const auto added = static_cast<uint32_t>(m_.added_tokens.size());
+    const auto added = Size32(m_.added_tokens);
     AddedTrie(SectionId::kAddedTrieRaw, m_.added_raw, added);
     AddedTrie(SectionId::kAddedTrieNormalized, m_.added_normalized, added);
     Trie(SectionId::kUserDefinedTrie, m_.user_defined.units(), 257, trie::kNoValue);
@@ -341,7 +341,7 @@ class Verifier {
     for (size_t pos = 0; pos < units.size() && status_ == RANKFEED_OK; ++pos) {
       const uint32_t at = units[pos] & 0x7fffffffu;
       if (units[pos] & 0x80000000u) {
-        Require((static_cast<unsigned char>(pool[at]) & 0xc0) != 0x80, id, pos);
+        Require((Byte(pool[at]) & 0xc0) != 0x80, id, pos);
       }
     }
   }

@@ -50,7 +50,7 @@ class Charsmap {
   // Whether the first two bytes of a text tell that no key begins with its first one.
   bool NoneBeginsWith(char first, char second) const {
     if (units_.empty()) return true;
-    const uint32_t a = static_cast<unsigned char>(first), b = static_cast<unsigned char>(second);
+    const uint32_t a = Byte(first), b = Byte(second);
     size_t node = Offset(units_[0]) ^ a;
     if (node >= units_.size()) return true;
     const uint32_t unit = units_[node];
@@ -73,7 +73,7 @@ class Charsmap {
     uint32_t last = 0;  // where the replacement of the longest key lies
     const size_t size = text.size() < kMaxCharsmapKeyBytes ? text.size() : kMaxCharsmapKeyBytes;
     for (size_t i = 0; i < size; ++i) {
-      const uint32_t byte = static_cast<unsigned char>(text[i]);
+      const uint32_t byte = Byte(text[i]);
       if (byte == 0 && key == Key::kShortest) break;
       node ^= byte;
       if (node >= units_.size()) break;

@@ -16,7 +16,7 @@ bool Rewrite(const NormalizedText& in, NormalizedText* out, Kept kept, Changes c
   Writer writer(in, out);
   uint32_t unchanged = 0;  // from there on nothing was
   for (uint32_t pos = 0; pos < in.size;) {
-    if (kept(static_cast<unsigned char>(in.data[pos]))) {
+    if (kept(Byte(in.data[pos]))) {
       ++pos;
       continue;
     }

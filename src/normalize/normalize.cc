@@ -77,26 +77,26 @@ rankfeed_status RunNormalizer(const Model& model, Buffers* buffers) {
 bool MakesMetaspaces(const Model& model) {
   if (model.normalizer.empty()) return false;
   const image::Step& last = model.normalizer.back();
-  return last.op == static_cast<uint32_t>(image::Op::kReplace) && model.text(last.a) == " " &&
+  return last.Is(image::Op::kReplace) && model.text(last.a) == " " &&
          model.text(last.b) == "\xe2\x96\x81";
 }
 
 bool JoinsWhiteSpace(const Model& model) {
   return std::any_of(model.normalizer.begin(), model.normalizer.end(), [](const image::Step& step) {
-    return step.op == static_cast<uint32_t>(image::Op::kReplaceSpaces);
+    return step.Is(image::Op::kReplaceSpaces);
   });
 }
 
 bool IsAboutSpaces(const Model& model, const image::Step& step) {
-  return step.op == static_cast<uint32_t>(image::Op::kStrip) ||
-         (step.op == static_cast<uint32_t>(image::Op::kReplaceRun) && model.text(step.a) == " ") ||
+  return step.Is(image::Op::kStrip) ||
+         (step.Is(image::Op::kReplaceRun) && model.text(step.a) == " ") ||
          (&step == &model.normalizer.back() && MakesMetaspaces(model));
 }
 
 rankfeed_status RunSegmentNormalizer(const Model& model, Buffers* buffers) {
   for (const image::Step& step : model.normalizer) {
     // A prefix of the stretch is no part of a segment.
-    if (IsAboutSpaces(model, step) || step.op == static_cast<uint32_t>(image::Op::kPrepend)) continue;
+    if (IsAboutSpaces(model, step) || step.Is(image::Op::kPrepend)) continue;
     if (const rankfeed_status status = RunNormalizerStep(model, step, buffers)) return status;
   }
   return RANKFEED_OK;

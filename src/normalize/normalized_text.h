@@ -53,7 +53,7 @@ class Writer {
 
   // New characters with the range of the input byte at `like`.
   void Put(std::string_view s, uint32_t like) {
-    const auto n = static_cast<uint32_t>(s.size());
+    const auto n = Size32(s);
     if (n == 0 || !Reserve(n)) return;
     std::memcpy(out_.data + out_.size, s.data(), n);
     if (in_.begin != nullptr) {
@@ -160,7 +160,7 @@ class Transform {
     writer_.Put(char_, like);
     if (in_.begin == nullptr) return;
     for (int32_t n = change_; n <= 0 && cursor_ < in_.size; ++n) {
-      cursor_ += utf8::SizeFromLead(static_cast<unsigned char>(in_.data[cursor_]));
+      cursor_ += utf8::SizeFromLead(Byte(in_.data[cursor_]));
     }
   }
 

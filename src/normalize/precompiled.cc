@@ -43,9 +43,9 @@ class AsciiKept {
   // The first place from pos on that is not one of them in a cluster of its own.
   uint32_t Skip(std::string_view text, uint32_t pos) {
     for (; pos < text.size(); ++pos) {
-      const auto byte = static_cast<unsigned char>(text[pos]);
+      const auto byte = Byte(text[pos]);
       if (byte >= 0x80 || byte == '\r') break;
-      if (pos + 1 != text.size() && static_cast<unsigned char>(text[pos + 1]) >= 0x80) break;
+      if (pos + 1 != text.size() && Byte(text[pos + 1]) >= 0x80) break;
       if ((kept_[byte / 64] >> byte % 64 & 1) == 0 && !LookUp(text[pos])) break;
     }
     return pos;
@@ -54,7 +54,7 @@ class AsciiKept {
  private:
   bool LookUp(char c) {
     if (charsmap_.Shortest({&c, 1})) return false;
-    const auto byte = static_cast<unsigned char>(c);
+    const auto byte = Byte(c);
     kept_[byte / 64] |= uint64_t{1} << byte % 64;
     return true;
   }

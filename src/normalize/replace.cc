@@ -68,7 +68,7 @@ bool Replace(std::string_view pattern, std::string_view content, const Normalize
 // Replaces runs of at least `least` of one character.
 bool ReplaceRun(std::string_view character, uint32_t least, std::string_view content,
                 const NormalizedText& in, NormalizedText* out) {
-  const auto size = static_cast<uint32_t>(character.size());
+  const auto size = Size32(character);
   if (size == 0) return false;
   return ReplaceEach(content, in, out, [&](uint32_t from, uint32_t* begin, uint32_t* end) {
     for (;;) {

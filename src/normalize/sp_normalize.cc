@@ -22,7 +22,7 @@ uint32_t LongestSpSymbol(const SpNormalizer& normalizer, std::string_view input)
   // The bound keeps a crafted cyclic trie linear; real tries end by themselves.
   const size_t depth = std::min<size_t>(input.size(), normalizer.max_symbol_bytes);
   for (size_t i = 0; i < depth; ++i) {
-    if (!symbols.Step(unit, static_cast<unsigned char>(input[i]) + 1u)) break;
+    if (!symbols.Step(unit, Byte(input[i]) + 1u)) break;
     if (trie::Value(unit) == trie::kNoValue) continue;
     longest = static_cast<uint32_t>(i + 1);
     if (++matches == kMaxSymbolMatches) break;
@@ -56,7 +56,7 @@ SpPrefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input)
 uint32_t SkipCopied(const SpNormalizer& normalizer, std::string_view input, uint32_t at) {
   if (!normalizer.user_defined.empty()) return at;
   for (; at + 1 < input.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(input[at]);
+    const auto byte = Byte(input[at]);
     if (byte == ' ' || byte >= 0x80) break;
     if (!normalizer.charsmap.NoneBeginsWith(input[at], input[at + 1])) break;
   }
@@ -89,7 +89,7 @@ class Writer {
   // Removes suffix if the output ends with it, and says where it came from.
   bool Strip(std::string_view suffix, uint32_t* from) {
     if (!std::string_view(out_, size_).ends_with(suffix)) return false;
-    size_ -= static_cast<uint32_t>(suffix.size());
+    size_ -= Size32(suffix);
     if (origin_ != nullptr) *from = origin_[size_];
     return true;
   }

@@ -183,7 +183,7 @@ class Chain {
     Stage& s = stages_[i];
     if (!s.plain && text.size() <= sizeof(s.held) - s.held_size) {
       std::memcpy(s.held + s.held_size, text.data(), text.size());
-      s.held_size += static_cast<uint32_t>(text.size());
+      s.held_size += Size32(text);
       return;
     }
     FallbackPlain(i);
@@ -251,7 +251,7 @@ class Chain {
     s.held[s.held_size++] = byte;
     while (s.held_size != 0) {
       const utf8::Decoded c = utf8::Decode({s.held, s.held_size}, 0);
-      const auto lead = static_cast<uint8_t>(s.held[0]);
+      const auto lead = Byte(s.held[0]);
       const uint32_t whole = lead < 0xc2 || lead > 0xf4 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
       if (!c.valid && c.size == s.held_size && whole > s.held_size) return;  // may go on
       Bytes(i + 1, c.valid ? std::string_view(s.held, c.size) : kReplacementChar);
@@ -359,7 +359,7 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
   *size = 0;
   Chain chain(out, capacity);
   for (const image::Step& step : model.decoder) {
-    const bool runs = step.op == static_cast<uint32_t>(Op::kByteFallbackDecode);
+    const bool runs = step.Is(Op::kByteFallbackDecode);
     if (runs && ids.size() > scratch.run_capacity) return RANKFEED_E_LIMIT;
     if (!chain.Add(model, step, scratch)) return RANKFEED_E_UNSUPPORTED;
   }

@@ -64,7 +64,7 @@ class Encoder {
 
   rankfeed_status Encode(std::string_view text) {
     text_ = text;
-    const auto size = static_cast<uint32_t>(text.size());
+    const auto size = Size32(text);
     if (!scratch_.added.MayOccurIn(text)) return Stretch(0, size, false);
     AddedTokenScanner scanner(model_, scratch_.added.raw(), text, skip_special_);
     uint32_t done = 0;
@@ -225,7 +225,7 @@ class Encoder {
     const normalize::NormalizedText& in = buffers_.in();
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
     const uint32_t leading = in.data[at] == split::kMarkOfSpace ? 1 : 0;
-    Emit(id, in.begin[at], in.end[at], leading, static_cast<uint32_t>(text_.size()));
+    Emit(id, in.begin[at], in.end[at], leading, Size32(text_));
   }
 
   // One model call (models/wordpiece/mod.rs tokenize).
@@ -297,7 +297,7 @@ class Encoder {
     end_score_ = lattice.best[split.size()];
     if (needs_unknown) return RANKFEED_E_UNK_ID;
 
-    const auto size = static_cast<uint32_t>(split.size());
+    const auto size = Size32(split);
     for (uint32_t b = 0; b < size;) {
       uint32_t e = lattice.link[b];
       if (!IsUnknown(lattice.value[e])) {
@@ -346,7 +346,7 @@ class Encoder {
     }
     if (model_.has(image::kByteFallback) && HasAllBytes(span)) {
       for (const char byte : span) {
-        Push(model_.byte_ids[static_cast<unsigned char>(byte)], begin, end, /*is_byte=*/true);
+        Push(model_.byte_ids[Byte(byte)], begin, end, /*is_byte=*/true);
       }
       return RANKFEED_OK;
     }
@@ -357,7 +357,7 @@ class Encoder {
   bool HasAllBytes(std::string_view span) const {
     if (model_.byte_ids.empty()) return false;
     for (const char byte : span) {
-      if (model_.byte_ids[static_cast<unsigned char>(byte)] == image::kNoId) return false;
+      if (model_.byte_ids[Byte(byte)] == image::kNoId) return false;
     }
     return true;
   }
@@ -423,7 +423,7 @@ rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
 
 bool HuggingFaceNeedsOffsets(const Model& model) {
   for (const image::Step& step : model.pre_tokenizer) {
-    if (step.op == static_cast<uint32_t>(image::Op::kMetaspace) &&
+    if (step.Is(image::Op::kMetaspace) &&
         step.arg0 == image::kPrependFirst) {
       return true;
     }

@@ -15,7 +15,7 @@ int DecoderTexts(const Model& model) {
   if (!model.huggingface()) return model.denorm_units.empty() ? 0 : 2;
   return static_cast<int>(
       std::count_if(model.decoder.begin(), model.decoder.end(), [](const image::Step& step) {
-        return step.op == static_cast<uint32_t>(image::Op::kByteFallbackDecode);
+        return step.Is(image::Op::kByteFallbackDecode);
       }));
 }
 

@@ -41,7 +41,7 @@ class PathReader {
   void Backward(uint32_t* starts, TokenSink& sink) const {
     size_t count = 0;
     for (uint32_t begin = 0; begin < text_.size(); begin = TokenEnd(begin)) starts[count++] = begin;
-    uint32_t end = static_cast<uint32_t>(text_.size());
+    uint32_t end = Size32(text_);
     while (count > 0) {
       const uint32_t begin = starts[--count];
       Emit(begin, end, /*reversed=*/true, sink);
@@ -76,7 +76,7 @@ class PathReader {
       // Only the last byte of the character carries its range.
       for (uint32_t i = 0; i < end - begin; ++i) {
         const uint32_t at = reversed ? end - 1 - i : begin + i;
-        sink.Push(model_.byte_ids[static_cast<unsigned char>(text_[at])], from,
+        sink.Push(model_.byte_ids[Byte(text_[at])], from,
                   at + 1 == end ? to : from);
       }
     } else {
@@ -115,7 +115,7 @@ bool MergedPath(const Model& model, std::string_view text, uint32_t room,
   const bpe::Merger merger(model.merges);
   count = merger.Merge(ids, sizes, count, reinterpret_cast<uint64_t*>(lattice.best));
   // From the last on, since a place is not before its token's number.
-  for (auto end = static_cast<uint32_t>(text.size()); count > 0;) {
+  for (auto end = Size32(text); count > 0;) {
     const uint32_t id = ids[--count] & ~bpe::kFrozen, begin = end - sizes[count];
     lattice.value[end] = id < kUnknown ? id : trie::kNoValue;
     lattice.link[begin] = end;
@@ -128,7 +128,7 @@ bool MergedPath(const Model& model, std::string_view text, uint32_t room,
 // Bytes [begin, end) of a text: all of it, or a part of it.
 rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::string_view text,
                            bool reversed, uint32_t base, TokenSink& sink, CarriedScore* score) {
-  if (!scratch.Admits(static_cast<uint32_t>(text.size()), sink.count)) return RANKFEED_E_LIMIT;
+  if (!scratch.Admits(Size32(text), sink.count)) return RANKFEED_E_LIMIT;
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
   if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text,
@@ -201,7 +201,7 @@ rankfeed_status EncodeSentencePiece(const Model& model, const Scratch& scratch,
   rankfeed_status status = RANKFEED_E_LIMIT;
   if (frame.reversed) status = EncodePart(model, scratch, text, true, 0, sink, &whole);
   if (status == RANKFEED_E_LIMIT) {
-    const auto size = static_cast<uint32_t>(text.size());
+    const auto size = Size32(text);
     status = EncodeSentencePieceParts(model, scratch, text, 0, size, false, sink, &parts);
     if (frame.reversed) Reverse(sink, first);
   }

@@ -113,7 +113,7 @@ void SplitAtString(std::string_view pattern, bool invert, const NormalizedText& 
     if (from < to) folder->Segment(from, to, invert);
     if (at == part.size()) break;
     done = at + pattern.size();
-    folder->Segment(to, to + static_cast<uint32_t>(pattern.size()), !invert);
+    folder->Segment(to, to + Size32(pattern), !invert);
   }
 }
 
@@ -223,7 +223,7 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
         if (!result->Add(open, out->size)) return false;
         open = out->size;
       }
-      pos += space ? 1 : static_cast<uint32_t>(replacement.size());
+      pos += space ? 1 : Size32(replacement);
       if (!space) continue;
       writer.Put(replacement, done);
       done = pos;
@@ -241,12 +241,12 @@ rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, Spl
                             SplitList* spare) {
   for (const image::Step& step : model.pre_tokenizer) {
     spare->count = 0;
-    if (step.op == static_cast<uint32_t>(image::Op::kMetaspace)) {
+    if (step.Is(image::Op::kMetaspace)) {
       if (!Metaspace(model, step, buffers->in(), &buffers->out(), *splits, spare)) {
         return RANKFEED_E_LIMIT;
       }
       buffers->Swap();
-    } else if (step.op == static_cast<uint32_t>(image::Op::kByteLevel)) {
+    } else if (step.Is(image::Op::kByteLevel)) {
       if (step.arg0 == 0) continue;
       if (!PrefixSpaces(buffers->in(), &buffers->out(), *splits, spare)) return RANKFEED_E_LIMIT;
       buffers->Swap();

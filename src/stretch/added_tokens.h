@@ -40,7 +40,7 @@ class AddedTokenTrie {
     if (count_ == 0) return size;
     if (count_ == 1) return std::min(text.find(only_, at), size);
     const char* const bytes = text.data();
-    const auto begins = [&](size_t i) { return first_[static_cast<uint8_t>(bytes[i])]; };
+    const auto begins = [&](size_t i) { return first_[Byte(bytes[i])]; };
     for (constexpr size_t kStep = 8; size - at >= kStep; at += kStep) {
       bool any = false;
 #pragma GCC unroll 8
@@ -111,7 +111,7 @@ class AddedTokenScanner {
     uint32_t end = pos_, left = model_.max_added_bytes;
     // A unit without a base has no further byte.
     for (uint32_t at = pos_; at < text_.size() && trie::Base(unit) != 0;) {
-      const auto byte = static_cast<unsigned char>(text_[at]);
+      const auto byte = Byte(text_[at]);
       if (byte < 0x80) {
         if (!Step(byte, &unit, &left)) break;
         ++at;
@@ -139,9 +139,9 @@ class AddedTokenScanner {
     const trie::Unit before = *unit;
     const uint32_t left_before = *left;
     // Keys hold characters, so the same bytes of the text are one too.
-    const uint32_t size = utf8::SizeFromLead(static_cast<unsigned char>(text_[at]));
+    const uint32_t size = utf8::SizeFromLead(Byte(text_[at]));
     for (uint32_t i = 0; at + i < text_.size();) {
-      if (!Step(static_cast<unsigned char>(text_[at + i]), unit, left)) break;
+      if (!Step(Byte(text_[at + i]), unit, left)) break;
       if (++i == size) return at + size;
     }
     *unit = before;
@@ -160,7 +160,7 @@ class AddedTokenScanner {
       pos_ = static_cast<uint32_t>(tokens_.FindBegin(text_, pos_));
       return pos_ < text_.size();
     }
-    while (pos_ < text_.size() && !tokens_.MayBeginWith(static_cast<uint8_t>(text_[pos_]))) {
+    while (pos_ < text_.size() && !tokens_.MayBeginWith(Byte(text_[pos_]))) {
       // Bytes that are no character are read as U+FFFD.
       const utf8::Decoded d = utf8::Decode(text_, pos_);
       if (!d.valid) return true;
@@ -221,12 +221,12 @@ class AddedTokenFilter {
     for (const image::AddedToken& token : model.added_tokens) {
       if ((token.flags & image::kNormalized) != 0) continue;
       const std::string_view content = model.text(token.content);
-      const auto first = static_cast<uint8_t>(content[0]);
+      const auto first = Byte(content[0]);
       has_first_bytes_ &= first < 0x80;
       if (first >= 0x80) continue;
       // Language codes ("en_XX") begin as words do: what is rarer in texts says as much.
       const auto rare = std::find_if(content.begin(), content.end(), IsRare);
-      stop_bytes_.Add(rare == content.end() ? first : static_cast<uint8_t>(*rare));
+      stop_bytes_.Add(rare == content.end() ? first : Byte(*rare));
     }
   }
 
@@ -250,7 +250,7 @@ class AddedTokenFilter {
       trie::Unit unit = model_->added_raw.root();
       const size_t deepest = at + std::min<size_t>(text.size() - at, model_->max_added_bytes);
       for (size_t end = at; end < deepest; ++end) {
-        const auto byte = static_cast<unsigned char>(text[end]);
+        const auto byte = Byte(text[end]);
         if (byte >= 0x80) return true;
         if (!model_->added_raw.Step(unit, byte + 1u)) break;
         if (trie::Value(unit) != trie::kNoValue) return true;
@@ -262,7 +262,7 @@ class AddedTokenFilter {
  private:
   // ASCII, and neither a letter, a digit, white space nor common punctuation.
   static bool IsRare(char c) {
-    const auto byte = static_cast<unsigned char>(c);
+    const auto byte = Byte(c);
     const int lower = byte | 0x20;
     const bool word = (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9');
     return byte > ' ' && byte < 0x7f && !word &&

@@ -27,7 +27,7 @@ inline Character CharacterAt(const SegmentTables& tables, std::string_view text,
 
 // Returns whether a byte of a raw text is a separator.
 inline bool IsSeparator(const SegmentTables& tables, char byte) {
-  return ByteSet::Has(tables.config->separators, static_cast<uint8_t>(byte));
+  return ByteSet::Has(tables.config->separators, Byte(byte));
 }
 
 // Returns whether a character is itself, or another one, in any company of such and of separators, and at

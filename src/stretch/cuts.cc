@@ -68,7 +68,7 @@ uint32_t Cuts::FindFirst(std::string_view text, uint32_t from, uint32_t to) cons
 }
 
 size_t Cuts::PartBytes(std::string_view text) const {
-  const auto size = static_cast<uint32_t>(text.size());
+  const auto size = Size32(text);
   if (!any() || size <= part_bytes_) return size;
   uint32_t cut = FindLast(text, 0, part_bytes_);
   if (cut == kNone) cut = FindFirst(text, part_bytes_, size);
@@ -101,7 +101,7 @@ bool Cuts::IsFreeOfTokens(std::string_view text, uint32_t at) const {
   if (model_.added_raw.empty()) return true;
   const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);
   return std::none_of(text.begin() + begin, text.begin() + at + 2,
-                      [&](char c) { return filter_.MayBeginWith(static_cast<uint8_t>(c)); });
+                      [&](char c) { return filter_.MayBeginWith(Byte(c)); });
 }
 
 }  // namespace rankfeed

@@ -14,7 +14,7 @@ NormalizedTokens::NormalizedTokens(const Model& model) : model_(model) {
   for (const image::AddedToken& token : model.added_tokens) {
     const bool counts = (token.flags & image::kNormalized) != 0;
     const std::string_view text = counts ? model.text(token.normalized) : std::string_view();
-    if (text.find_first_not_of(' ') != text.npos) last_bytes_.Add(static_cast<uint8_t>(text.back()));
+    if (text.find_first_not_of(' ') != text.npos) last_bytes_.Add(Byte(text.back()));
   }
   for (uint8_t b = 0; b < 128; ++b) {
     becomes_[b] = model.bpe() ? b : Becomes(b);
@@ -77,7 +77,7 @@ bool NormalizedTokens::MayBeginIn(std::string_view normalized) const {
     // Not substr, which throws in code that the compiler cannot prove unused.
     const size_t size = std::min<size_t>(normalized.size() - at, model_.max_added_bytes);
     for (const char byte : std::string_view(normalized.data() + at, size)) {
-      answer = Step(static_cast<uint8_t>(byte), &unit);
+      answer = Step(Byte(byte), &unit);
       if (answer != Answer::kGoesOn) break;
     }
     if (answer != Answer::kNo) return true;
@@ -114,8 +114,8 @@ bool NormalizedTokens::MayGoOn(std::string_view text) const {
 bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
   if (empty()) return false;
   if (model_.bpe()) {
-    return last_bytes_.Has(static_cast<uint8_t>(text[at - 1])) ||
-           first_bytes_.Has(static_cast<uint8_t>(text[at + 1]));
+    return last_bytes_.Has(Byte(text[at - 1])) ||
+           first_bytes_.Has(Byte(text[at + 1]));
   }
   const Character before = CharacterAt(model_.segment, text, utf8::Previous(text, at));
   if (last_bytes_.Has(AsciiOf(before.info.code()))) return true;
@@ -123,7 +123,7 @@ bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
   if (next.code_point < 0x80 && first_bytes_.Has(static_cast<uint8_t>(next.code_point))) return true;
   // The character may become another one with the one after it.
   const size_t after = at + 1 + next.size;
-  return after >= text.size() || (static_cast<uint8_t>(text[after]) >= 0x80 &&
+  return after >= text.size() || (Byte(text[after]) >= 0x80 &&
                                   !StandsAlone(CharacterAt(model_.segment, text, after)));
 }
 

@@ -25,7 +25,7 @@ class Signs {
 
   // Returns whether a raw byte is a sign of ASCII, which stays what it is whatever comes before it.
   bool Has(char byte) const {
-    return any() && ByteSet::Has(model_.segment.config->common, static_cast<uint8_t>(byte));
+    return any() && ByteSet::Has(model_.segment.config->common, Byte(byte));
   }
   // Returns whether a character of normalized text is a sign.
   bool Is(char32_t c) const {
@@ -36,7 +36,7 @@ class Signs {
   // together with the sign of ASCII before it.
   bool MayJoin(std::string_view text, size_t at) const {
     const SegmentTables& tables = model_.segment;
-    const image::CharInfo sign = tables.char_info[static_cast<unsigned char>(text[at - 1])];
+    const image::CharInfo sign = tables.char_info[Byte(text[at - 1])];
     if (sign.bases() == 0) return false;
     // After a character that vanishes, the next one is read with the sign.
     constexpr uint32_t kMostVanishing = 8;

@@ -93,8 +93,8 @@ class ClusterRules {
 
 // Returns the end of the cluster that starts at text[pos]. text is valid UTF-8. O(cluster).
 inline uint32_t ClusterEnd(const Model& model, std::string_view text, uint32_t pos) {
-  const auto byte = [&](uint32_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto n = static_cast<uint32_t>(text.size());
+  const auto byte = [&](uint32_t i) { return Byte(text[i]); };
+  const auto n = Size32(text);
   // Two ASCII characters join only as CR LF.
   if (byte(pos) < 0x80) {
     if (pos + 1 == n) return n;

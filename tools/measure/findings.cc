@@ -8,8 +8,11 @@
 #include <cmath>
 
 namespace rankfeed::measure {
-namespace {
+void Finding::Add(const char* what, double value, const char* unit, const char* word, double limit, bool met) {
+  evidence.push_back({what, value, unit, *word == 0 ? "" : fmt::format("{} {:g}", word, limit), met});
+}
 
+namespace {
 
 std::string Us(double seconds) {
   return seconds >= 1e-3 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.1f} µs", seconds * 1e6);
@@ -18,19 +21,6 @@ std::string Us(double seconds) {
 std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-Evidence AtLeast(std::string what, double value, std::string unit, double limit) {
-  return {std::move(what), value, std::move(unit), fmt::format("at least {:g}", limit), value >= limit};
-}
-Evidence MoreThan(std::string what, double value, std::string unit, double limit) {
-  return {std::move(what), value, std::move(unit), fmt::format("more than {:g}", limit), value > limit};
-}
-Evidence LessThan(std::string what, double value, std::string unit, double limit) {
-  return {std::move(what), value, std::move(unit), fmt::format("less than {:g}", limit), value < limit};
-}
-Evidence Fact(std::string what, double value, std::string unit) {
-  return {std::move(what), value, std::move(unit), "", false};
-}
 
 void All(Finding* finding) {
   bool found = true;
@@ -51,21 +41,18 @@ Finding CpuBottleneck(const Run& run) {
   Finding f{.name = "tokenizer_cpu_bottleneck"};
   const double tokenize = TokenizeSeconds(run, true), host = HostWorkSeconds(run);
   const double threads = run.replay.options.threads;
-  f.evidence.push_back(Fact("CPU time of tokenization per query", tokenize * 1e6, "µs"));
+  f.Fact("CPU time of tokenization per query", tokenize * 1e6, "µs");
   if (run.replay.options.gpu_forward_ms > 0) {
     const double forward = run.replay.options.gpu_forward_ms / 1e3;
     const double feed = Share(threads, tokenize), need = 1 / forward;
-    f.evidence.push_back(Fact("queries per second the forward pass takes", need, "1/s"));
-    f.evidence.push_back(LessThan("queries per second the tokenizing threads deliver", feed, "1/s", need));
+    f.Fact("queries per second the forward pass takes", need, "1/s");
+    f.LessThan("queries per second the tokenizing threads deliver", feed, need, "1/s");
     All(&f);
     f.summary = fmt::format("{} of tokenization on {} threads feed {:.0f} queries/s; a forward pass of {} takes {:.0f}",
                             Us(tokenize), threads, feed, Us(forward), need);
   } else {
-    f.evidence.push_back(AtLeast("tokenization's share of the host's work", Share(tokenize, host), "",
-                                 threshold::kTokenizeShareOfBusy));
-    f.evidence.push_back(AtLeast("share of time the workers are busy",
-                                 Share(run.replay.busy_s, run.replay.wall_s * threads), "",
-                                 threshold::kUtilisation));
+    f.AtLeast("tokenization's share of the host's work", Share(tokenize, host), threshold::kTokenizeShareOfBusy);
+    f.AtLeast("share of time the workers are busy", Share(run.replay.busy_s, run.replay.wall_s * threads), threshold::kUtilisation);
     if (run.replay.options.load <= 0) {
       f.verdict = Verdict::kNotMeasurable;
       f.summary = "a closed loop keeps workers busy by itself, and no --gpu-forward-ms says what they "
@@ -90,12 +77,11 @@ Finding AllocHotpath(const Run& run) {
     f.summary = run.encode.allocation_reason;
     return f;
   }
-  f.evidence.push_back(MoreThan("allocations per encode", run.encode.allocations, "",
-                                threshold::kAllocationsPerEncode));
+  f.MoreThan("allocations per encode", run.encode.allocations, threshold::kAllocationsPerEncode);
   if (run.encode.allocated_bytes >= 0) {
-    f.evidence.push_back(Fact("bytes allocated per encode", run.encode.allocated_bytes, "B"));
+    f.Fact("bytes allocated per encode", run.encode.allocated_bytes, "B");
   }
-  f.evidence.push_back(Fact("encodes counted", static_cast<double>(run.encode.rounds * run.encode.texts), ""));
+  f.Fact("encodes counted", static_cast<double>(run.encode.rounds * run.encode.texts));
   All(&f);
   f.summary = fmt::format("{:g} allocations per encode", std::round(run.encode.allocations * 100) / 100);
   if (f.verdict == Verdict::kFound) {
@@ -108,24 +94,18 @@ Finding AllocHotpath(const Run& run) {
 Finding DependentAccesses(const Run& run) {
   Finding f{.name = "tokenizer_trie_pointer_chase"};
   if (run.chase.valid) {
-    f.evidence.push_back(AtLeast("dependent memory accesses per token with empty caches",
-                                 run.chase.dependent_accesses_per_token(), "",
-                                 threshold::kDependentAccessesPerToken));
-    f.evidence.push_back(Fact("time per token, warm", run.chase.warm_ns_per_token, "ns"));
-    f.evidence.push_back(Fact("time per token, empty caches", run.chase.cold_ns_per_token, "ns"));
-    f.evidence.push_back(Fact("one dependent access to memory", run.chase.access_ns, "ns"));
+    f.AtLeast("dependent memory accesses per token with empty caches", run.chase.dependent_accesses_per_token(), threshold::kDependentAccessesPerToken);
+    f.Fact("time per token, warm", run.chase.warm_ns_per_token, "ns");
+    f.Fact("time per token, empty caches", run.chase.cold_ns_per_token, "ns");
+    f.Fact("one dependent access to memory", run.chase.access_ns, "ns");
   }
   const rankfeed_counter& llc = run.encode.counters.counters[RANKFEED_COUNTER_LLC_MISSES];
   const double tokens = static_cast<double>(run.encode.tokens * run.encode.rounds);
   if (llc.valid && tokens > 0) {
-    f.evidence.push_back(AtLeast("last-level cache misses per token",
-                                 static_cast<double>(llc.value) / tokens, "",
-                                 threshold::kLlcMissesPerToken));
+    f.AtLeast("last-level cache misses per token", static_cast<double>(llc.value) / tokens, threshold::kLlcMissesPerToken);
   }
   if (run.simulated.is_object() && run.simulated.contains("ll_read_misses_per_token")) {
-    f.evidence.push_back(AtLeast("simulated last-level read misses per token",
-                                 run.simulated["ll_read_misses_per_token"].get<double>(), "",
-                                 threshold::kSimulatedLlMissesPerToken));
+    f.AtLeast("simulated last-level read misses per token", run.simulated["ll_read_misses_per_token"].get<double>(), threshold::kSimulatedLlMissesPerToken);
   }
   if (f.evidence.empty()) {
     f.verdict = Verdict::kNotMeasurable;
@@ -161,18 +141,15 @@ Finding TlbPressure(const Run& run) {
   if (run.pages.obtained.valid) {
     const double share = Share(static_cast<double>(run.pages.obtained.huge_bytes),
                                static_cast<double>(run.pages.obtained.resident_bytes));
-    f.evidence.push_back(LessThan("share of the vocabulary on huge pages", share, "", threshold::kHugeShare));
-    f.evidence.push_back(MoreThan("bytes of the vocabulary", static_cast<double>(run.image_bytes), "B",
-                                  threshold::kTlbReachBytes));
+    f.LessThan("share of the vocabulary on huge pages", share, threshold::kHugeShare);
+    f.MoreThan("bytes of the vocabulary", static_cast<double>(run.image_bytes), threshold::kTlbReachBytes, "B");
     found = f.evidence[0].met && f.evidence[1].met;
     f.summary = fmt::format("{:.1f} MB of vocabulary on {} pages of {} KiB ({} on huge pages)",
                             static_cast<double>(run.image_bytes) / 1e6, run.pages.obtained.kind,
                             run.pages.obtained.page_size / 1024, Percent(share));
   }
   if (counted) {
-    f.evidence.push_back(AtLeast("share of cycles with a page walk under way",
-                                 Share(static_cast<double>(walks.value), static_cast<double>(cycles.value)),
-                                 "", threshold::kWalkShareOfCycles));
+    f.AtLeast("share of cycles with a page walk under way", Share(static_cast<double>(walks.value), static_cast<double>(cycles.value)), threshold::kWalkShareOfCycles);
     found = found || f.evidence.back().met;
   } else {
     f.summary += fmt::format("; page walks: {}", walks.valid ? cycles.reason : walks.reason);
@@ -197,13 +174,11 @@ Finding ParityRisk(const Run& run) {
     f.summary = p.reason;
     return f;
   }
-  f.evidence.push_back(MoreThan("documents with other ids", static_cast<double>(p.documents.mismatches), "", 0));
-  f.evidence.push_back(MoreThan("texts with special tokens with other ids",
-                                static_cast<double>(p.specials.mismatches), "", 0));
-  f.evidence.push_back(MoreThan("Unicode stress texts with other ids",
-                                static_cast<double>(p.unicode.mismatches), "", 0));
-  f.evidence.push_back(Fact("texts compared", static_cast<double>(p.documents.compared + p.specials.compared +
-                                                                  p.unicode.compared), ""));
+  f.MoreThan("documents with other ids", static_cast<double>(p.documents.mismatches), 0);
+  f.MoreThan("texts with special tokens with other ids", static_cast<double>(p.specials.mismatches), 0);
+  f.MoreThan("Unicode stress texts with other ids", static_cast<double>(p.unicode.mismatches), 0);
+  f.Fact("texts compared", static_cast<double>(p.documents.compared + p.specials.compared +
+                                                                  p.unicode.compared));
   Any(&f);
   f.summary = fmt::format("{} of {} texts have other ids than {} {}", p.mismatches(),
                           p.documents.compared + p.specials.compared + p.unicode.compared,
@@ -225,14 +200,13 @@ Finding Fanout(const Run& run) {
   const double p50 = Percentile(candidates, 0.5);
   const double documents = run.MeanStageSeconds(kDocuments, true), host = HostWorkSeconds(run);
   const double tokenized = Mean(run.replay.requests, [](auto& r) { return r.tokenized - 1; });
-  f.evidence.push_back(AtLeast("candidates per query, median", p50, "", threshold::kFanoutCandidates));
-  f.evidence.push_back(AtLeast("documents' share of the host's work", Share(documents, host), "",
-                               threshold::kFanoutShare));
-  f.evidence.push_back(Fact("candidates tokenized per query", tokenized, ""));
-  f.evidence.push_back(Fact("CPU time per tokenized candidate", Share(documents, tokenized) * 1e6, "µs"));
+  f.AtLeast("candidates per query, median", p50, threshold::kFanoutCandidates);
+  f.AtLeast("documents' share of the host's work", Share(documents, host), threshold::kFanoutShare);
+  f.Fact("candidates tokenized per query", tokenized);
+  f.Fact("CPU time per tokenized candidate", Share(documents, tokenized) * 1e6, "µs");
   const double repeated = Share(static_cast<double>(run.repeated_candidates),
                                 static_cast<double>(run.all_candidates));
-  f.evidence.push_back(Fact("share of candidates tokenized before in this trace", repeated, ""));
+  f.Fact("share of candidates tokenized before in this trace", repeated);
   All(&f);
   if (tokenized < 1) f.verdict = Verdict::kNotFound;
   f.summary = fmt::format("{:.0f} candidates per query; their texts take {} of the host's work; {} were "
@@ -247,9 +221,8 @@ Finding Fanout(const Run& run) {
 Finding PromptAssembly(const Run& run) {
   Finding f{.name = "prompt_assembly_cpu_stall"};
   const double assemble = run.MeanStageSeconds(kAssemble, true), host = HostWorkSeconds(run);
-  f.evidence.push_back(AtLeast("assembly's share of the host's work", Share(assemble, host), "",
-                               threshold::kAssembleShare));
-  f.evidence.push_back(AtLeast("CPU time of assembly per query", assemble * 1e6, "µs", threshold::kAssembleUs));
+  f.AtLeast("assembly's share of the host's work", Share(assemble, host), threshold::kAssembleShare);
+  f.AtLeast("CPU time of assembly per query", assemble * 1e6, threshold::kAssembleUs, "µs");
   All(&f);
   f.summary = fmt::format("prompts take {} per query, {} of the host's work", Us(assemble),
                           Percent(f.evidence[0].value));
@@ -264,11 +237,9 @@ Finding BatchConstruction(const Run& run) {
   Finding f{.name = "batch_construction_hotpath"};
   const double batch = run.MeanStageSeconds(kBatch, true), host = HostWorkSeconds(run);
   const double tokens = Mean(run.replay.requests, &RequestRecord::row_tokens);
-  f.evidence.push_back(AtLeast("batch construction's share of the host's work", Share(batch, host), "",
-                               threshold::kBatchShare));
-  f.evidence.push_back(AtLeast("CPU time per token of the batch", Share(batch, tokens) * 1e9, "ns",
-                               threshold::kBatchNsPerToken));
-  f.evidence.push_back(Fact("CPU time per query", batch * 1e6, "µs"));
+  f.AtLeast("batch construction's share of the host's work", Share(batch, host), threshold::kBatchShare);
+  f.AtLeast("CPU time per token of the batch", Share(batch, tokens) * 1e9, threshold::kBatchNsPerToken, "ns");
+  f.Fact("CPU time per query", batch * 1e6, "µs");
   All(&f);
   f.summary = fmt::format("tensors take {} per query, {:.1f} ns per token, {} of the host's work", Us(batch),
                           f.evidence[1].value, Percent(f.evidence[0].value));
@@ -288,11 +259,11 @@ Finding HandoffStall(const Run& run) {
   const double path = run.MeanHostSeconds(false) + idle +
                       std::max(0.0, run.replay.options.gpu_forward_ms) / 1e3;
   const double stall = idle + slot + submit;
-  f.evidence.push_back(AtLeast("stall's share of a query's path", Share(stall, path), "", threshold::kHandoffShare));
-  f.evidence.push_back(AtLeast("stall per query", stall * 1e6, "µs", threshold::kHandoffUs));
-  f.evidence.push_back(Fact("device idle, waiting for the copy", idle * 1e6, "µs"));
-  f.evidence.push_back(Fact("host waiting for a slot while the device is idle", slot * 1e6, "µs"));
-  f.evidence.push_back(Fact("submit", submit * 1e6, "µs"));
+  f.AtLeast("stall's share of a query's path", Share(stall, path), threshold::kHandoffShare);
+  f.AtLeast("stall per query", stall * 1e6, threshold::kHandoffUs, "µs");
+  f.Fact("device idle, waiting for the copy", idle * 1e6, "µs");
+  f.Fact("host waiting for a slot while the device is idle", slot * 1e6, "µs");
+  f.Fact("submit", submit * 1e6, "µs");
   All(&f);
   f.summary = fmt::format("the handoff stalls a query for {}, {} of its path", Us(stall),
                           Percent(f.evidence[0].value));
@@ -311,10 +282,9 @@ Finding NotPrimary(const Run& run) {
   const double tokenize = TokenizeSeconds(run, true);
   double path = HostWorkSeconds(run) + Mean(run.replay.requests, &RequestRecord::device_wait_ns) / 1e9;
   if (run.replay.options.gpu_forward_ms > 0) path += run.replay.options.gpu_forward_ms / 1e3;
-  f.evidence.push_back(LessThan("tokenization's share of a query's path", Share(tokenize, path), "",
-                                threshold::kNotPrimaryShare));
-  f.evidence.push_back(Fact("tokenization per query", tokenize * 1e6, "µs"));
-  f.evidence.push_back(Fact("path per query", path * 1e6, "µs"));
+  f.LessThan("tokenization's share of a query's path", Share(tokenize, path), threshold::kNotPrimaryShare);
+  f.Fact("tokenization per query", tokenize * 1e6, "µs");
+  f.Fact("path per query", path * 1e6, "µs");
   All(&f);
   f.summary = fmt::format("tokenization is {} of a query's path ({} of {}{})", Percent(f.evidence[0].value),
                           Us(tokenize), Us(path),

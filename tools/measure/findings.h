@@ -30,6 +30,21 @@ struct Finding {
   std::string summary;   // one sentence with the numbers
   std::string advice;    // what to do about it; empty unless found
   std::vector<Evidence> evidence;
+
+  // Each adds a number; all but Fact with what the finding asks of it.
+  void Fact(const char* what, double value, const char* unit = "") { Add(what, value, unit, "", 0, false); }
+  void AtLeast(const char* what, double value, double limit, const char* unit = "") {
+    Add(what, value, unit, "at least", limit, value >= limit);
+  }
+  void MoreThan(const char* what, double value, double limit, const char* unit = "") {
+    Add(what, value, unit, "more than", limit, value > limit);
+  }
+  void LessThan(const char* what, double value, double limit, const char* unit = "") {
+    Add(what, value, unit, "less than", limit, value < limit);
+  }
+
+ private:
+  void Add(const char* what, double value, const char* unit, const char* word, double limit, bool met);
 };
 
 // Mean CPU seconds of the host's stages for a query, without the wait for a slot: what reports call CPU per

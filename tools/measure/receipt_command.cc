@@ -68,7 +68,7 @@ void RunDiff(const DiffCommand& c) {
                c.tolerance * 100, worse);
   }
   if (c.gate && v.ids == "different") throw Failure("the ids differ");
-  if (c.gate && worse != 0) throw Failure(fmt::format("{} fields are worse", worse));
+  if (c.gate && worse != 0) throw Failure("{} fields are worse", worse);
 }
 
 }  // namespace

@@ -33,15 +33,15 @@ void CheckSubjects(const nlohmann::ordered_json& receipt, const StatementCommand
   for (const uint8_t byte : info.config_hash) hash += fmt::format("{:02x}", byte);
   const auto& measured = receipt.at("tokenizer").at("config_hash");
   if (measured.is_string() && measured != hash) {
-    throw Failure(fmt::format("{}: not the vocabulary of the receipt: its hash is {}, not {}",
-                              c.vocab.path, hash, measured.get<std::string>()));
+    throw Failure("{}: not the vocabulary of the receipt: its hash is {}, not {}",
+                              c.vocab.path, hash, measured.get<std::string>());
   }
   const Workload workload = c.workload.Load(vocabulary.model());
   const auto& replayed = receipt.at("workload").at("hash");
   if (replayed != workload.hash) {
-    throw Failure(fmt::format("{}: not the workload of the receipt: its hash is {}, not {}",
+    throw Failure("{}: not the workload of the receipt: its hash is {}, not {}",
                               c.workload.trace.empty() ? c.workload.docs : c.workload.trace,
-                              workload.hash, replayed.dump()));
+                              workload.hash, replayed.dump());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "image/format.h"
@@ -16,12 +17,27 @@
 
 namespace rankfeed::builder {
 
+// Appends a text, or a number in digits.
+template <class Part>
+void AppendPart(const Part& part, std::string* message) {
+  if constexpr (std::is_integral_v<Part>) *message += std::to_string(part);
+  else *message += part;
+}
+
 // Fault of a source: message, place, and the status that it becomes.
 struct BuildError : std::runtime_error {
-  BuildError(rankfeed_status status, uint64_t offset, const std::string& message)
-      : std::runtime_error(message), code(status), byte_offset(offset) {}
+  // The message is what its parts are one after another, of which the first is a text.
+  template <class... Parts>
+  explicit BuildError(rankfeed_status status, std::string message, const Parts&... parts)
+      : std::runtime_error(((AppendPart(parts, &message), ...), message)), code(status) {}
+  // Returns the same error of that byte of the source.
+  BuildError At(uint64_t byte) const {
+    BuildError error = *this;
+    error.byte_offset = byte;
+    return error;
+  }
   rankfeed_status code;
-  uint64_t byte_offset;
+  uint64_t byte_offset = 0;
 };
 
 struct PieceSpec {
@@ -53,11 +69,12 @@ struct TemplateItemSpec {
   uint32_t id = 0, type_id = 0;
 };
 
-struct ModelSpec {
-  uint32_t parity = 0;  // RANKFEED_PARITY_*
+// Numbers of the image's Config that files give are those of the base; its texts are strings here.
+struct ModelSpec : image::Config {
+  ModelSpec() : Config{} { unk_id = bos_id = eos_id = pad_id = cls_id = sep_id = mask_id = image::kNoId; }
+
   bool sentencepiece() const { return parity != RANKFEED_PARITY_HUGGINGFACE; }
   bool sentencepiece_0_2_1() const { return parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }
-  uint32_t flags = 0;   // image::ConfigFlags
   std::string source_name;
   image::ModelKind kind = image::ModelKind::kUnigram;
   bool unigram() const { return kind == image::ModelKind::kUnigram; }
@@ -66,16 +83,9 @@ struct ModelSpec {
   // Pieces by the model's own id; those of WordPiece and BPE in the order of the file, each text
   // once.
   std::vector<PieceSpec> pieces;
-  // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R), and
-  // how many token ids there are before added tokens.
+  // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R).
   std::vector<uint32_t> id_map;
-  uint32_t id_count = 0;
-  uint32_t unk_id = image::kNoId, bos_id = image::kNoId, eos_id = image::kNoId,
-           pad_id = image::kNoId, cls_id = image::kNoId, sep_id = image::kNoId,
-           mask_id = image::kNoId;
-  uint32_t pad_type_id = 0, position_offset = 0, position_pad = 0;
   std::string unk_surface, unk_piece, family;
-  uint32_t max_input_chars = 0;   // WordPiece: of a word
   std::string continuing_prefix;  // WordPiece: of pieces that go on in a word
   std::vector<MergeSpec> merges;  // BPE: ranks never fall
   std::string charsmap;  // precompiled blob as in the file, empty if none
@@ -85,8 +95,6 @@ struct ModelSpec {
   std::string changes;  // names what files beside a tokenizer.json change in it; empty: nothing
   std::vector<std::string> user_defined;  // SentencePiece: bypass normalization (PrefixMatcher)
   std::vector<TemplateItemSpec> template_single, template_pair;
-  uint32_t default_max_length = 0, default_truncation = 0, default_stride = 0, default_padding = 0,
-           default_pad_multiple = 0;
 };
 
 }  // namespace rankfeed::builder

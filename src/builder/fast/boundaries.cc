@@ -72,17 +72,18 @@ class Finder {
  private:
   // A common byte, or next to one in some piece.
   bool SharesPieces(char32_t cp) const { return Has(common_, cp) || shares_.contains(cp); }
+  static bool Any(std::string_view text, const std::set<char32_t>& these) {
+    for (const utf8::Decoded c : utf8::Characters(text)) {
+      if (these.contains(c.code_point)) return true;
+    }
+    return false;
+  }
   // This tells whether one of the characters that it becomes is among these.
   bool Becomes(char32_t cp, const std::set<char32_t>& these) const {
     if (!composed_ || these.empty()) return false;
     char room[4];
     const std::string_view text = normalized_.Of(cp, room);
-    for (size_t at = 0; at < text.size();) {
-      const utf8::Decoded c = utf8::Decode(text, at);
-      if (these.contains(c.code_point)) return true;
-      at += c.size;
-    }
-    return false;
+    return Any(text, these);
   }
   // Finds the characters that marks after them make another one of, which shares pieces with common bytes.
   void FindComposing(std::span<const image::ComposePair> pairs) {
@@ -108,12 +109,7 @@ class Finder {
     if (!composed_) return joined_.contains(cp);
     char room[4];
     const std::string_view text = normalized_.BeforeCharsmap(cp, room);
-    for (size_t at = 0; at < text.size();) {
-      const utf8::Decoded c = utf8::Decode(text, at);
-      if (joined_.contains(c.code_point)) return true;
-      at += c.size;
-    }
-    return false;
+    return Any(text, joined_);
   }
   bool Code(uint32_t code) const {
     return code != 0 && code < codes_ && SharesPieces(neighbours_.code_point[code]);

@@ -18,19 +18,20 @@
 
 #include "base/utf8.h"
 #include "builder/fast/piece_neighbours.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 
 using image::CharInfo;
 using image::FastRoadReason;
 
-void AddCharInfo(const std::vector<CharInfo>& info, std::vector<SectionData>* out) {
+void CharacterTable::AddSections(std::vector<SectionData>* out) const {
   std::vector<uint16_t> blocks;
   std::vector<CharInfo> chars;
   std::map<std::vector<CharInfo>, uint16_t> known;
   for (size_t block = 0; block < image::kCodePointBlocks; ++block) {
-    const std::vector<CharInfo> content(info.begin() + static_cast<ptrdiff_t>(block * 256),
-                                        info.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
+    const std::vector<CharInfo> content(info_.begin() + static_cast<ptrdiff_t>(block * 256),
+                                        info_.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
     const auto next = static_cast<uint16_t>(chars.size() / 256);
     const auto [it, added] = known.try_emplace(content, next);
     const bool basic = block < image::kBasicBlocks;
@@ -39,13 +40,42 @@ void AddCharInfo(const std::vector<CharInfo>& info, std::vector<SectionData>* ou
   }
   out->emplace_back(image::SectionId::kCharInfoBlocks, std::move(blocks));
   out->emplace_back(image::SectionId::kCharInfo, std::move(chars));
+  out->emplace_back(image::SectionId::kExpansions, lists_);
+}
+
+bool CharacterTable::IsSign(char32_t cp) const {
+  return has_signs_ && unicode::HasProp(model_, cp, image::kPunctuationProp);
+}
+
+bool CharacterTable::MayBeginToken(std::string_view normal) const {
+  return !model_.added_normalized.empty() && std::any_of(normal.begin(), normal.end(), [&](char c) {
+    trie::Unit unit = model_.added_normalized.root();
+    return model_.added_normalized.Step(unit, Byte(c) + 1u);
+  });
+}
+
+uint16_t CharacterTable::CodeOf(char32_t cp) const {
+  const uint32_t code = model_.codes[cp];
+  return static_cast<uint16_t>(code != 0 ? code : model_.config->code_count);
+}
+
+CharInfo CharacterTable::AddList(bool ends_word) {
+  if (list_.size() > image::kMaxExpansionCodes + 1) return CharInfo::OfNormalizer();
+  const auto [at, added] = known_.try_emplace(list_, Size32(lists_));
+  if (added && lists_.size() + list_.size() > CharInfo::kLastList) {
+    known_.erase(at);
+    return CharInfo::OfNormalizer();
+  }
+  if (added) lists_.insert(lists_.end(), list_.begin(), list_.end());
+  const CharInfo info = CharInfo::OfList(at->second);
+  return ends_word ? info | CharInfo::OfSpace() : info;
 }
 
 // Returns whether stretch/normalized_tokens.h can look for the text: several ASCII characters that
 // pieces hold too.
 static bool CanBeFound(const Model& model, std::string_view text) {
   return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
-    return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
+    return Byte(c) < 0x80 && c > ' ' && model.codes[c] != 0;
   });
 }
 bool NormalizedTokensCanBeFound(const Model& model) {
@@ -65,25 +95,8 @@ FastRoadReason Characters::Classify() {
   }
   if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
     return reason;
-  info_.assign(0x110000, CharInfo());
-  FindTokenBegins();
-  for (char32_t cp = 0; cp < 0x110000; ++cp) {
-    // Surrogates are not in any text, but in three bytes that are no UTF-8.
-    const bool surrogate = cp >= 0xd800 && cp < 0xe000;
-    const CharInfo joins = surrogate ? CharInfo::OfGeneralPath() : Joins(cp);
-    info_[cp] = joins.TakesGeneralPath() ? CharInfo::OfGeneralPath() : joins | Meaning(cp);
-  }
+  Fill([&](char32_t cp) { return Joins(cp); }, [&](char32_t cp) { return Meaning(cp); });
   return FastRoadReason::kNone;
-}
-
-// Marks the characters that begin an added token which is looked for in normalized text.
-void Characters::FindTokenBegins() {
-  for (const image::AddedToken& token : model_.added_tokens) {
-    const std::string_view text = model_.text(token.normalized);
-    if ((token.flags & image::kNormalized) == 0 || text.empty()) continue;
-    token_begins_.Add(static_cast<uint8_t>(text[0]));  // ASCII, as builder/models/unigram/segment_tables.cc asks
-    has_token_begins_ = true;
-  }
 }
 
 FastRoadReason Characters::FindSeparators() {
@@ -103,8 +116,7 @@ FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
   char room[4], before_room[4];
   const std::string_view normal = Normalized(byte, room);
   const bool unchanged_space = normal.size() == 1 && normal[0] == static_cast<char>(byte) &&
-                               WhiteSpace(byte) && !pipeline_.sentencepiece &&
-                               pipeline_.words == Words::kSplitAtWhiteSpace;
+                               IsWhiteSpace(byte) && pipeline_.words == Words::kSplitAtWhiteSpace;
   if (normal != " " && !unchanged_space) return FastRoadReason::kNone;
   separators_.Add(byte);
   if (pipeline_.sentencepiece) {
@@ -131,27 +143,13 @@ std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
   return symbols_.contains(cp) ? c : keys_.Normalized(c);
 }
 
-bool Characters::WhiteSpace(char32_t cp) const {
-  return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
-}
-
-bool Characters::IsSign(char32_t cp) const {
-  return (pipeline_.rules & image::kPunctuationIsWord) != 0 &&
-         (model_.props[cp] & image::kPunctuationProp) != 0;
-}
-
-uint32_t Characters::GraphemeOf(char32_t cp) const {
-  return model_.props[cp] & image::kGraphemeMask;
+bool Characters::IsWhiteSpace(char32_t cp) const {
+  return !pipeline_.sentencepiece && unicode::HasProp(model_, cp, image::kWhiteSpace);
 }
 
 bool Characters::BreaksClusters(char32_t cp) const {
-  const uint32_t is = GraphemeOf(cp);
-  return is == image::kGraphemeControl || is == image::kGraphemeCr || is == image::kGraphemeLf;
-}
-
-uint32_t Characters::CodeOf(char32_t cp) const {
-  const uint32_t code = model_.codes[cp];
-  return code != 0 ? code : model_.config->code_count;
+  const uint32_t grapheme = model_.props[cp] & image::kGraphemeMask;
+  return grapheme == image::kGraphemeControl || grapheme == image::kGraphemeCr || grapheme == image::kGraphemeLf;
 }
 
 CharInfo Characters::CharOf(char32_t cp) const {
@@ -174,17 +172,14 @@ CharInfo Characters::Meaning(char32_t cp) {
   constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kSpaceBeforeSignIsWord;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
   // Only ASCII characters are looked at for such tokens (stretch/normalized_tokens.h).
-  if (has_token_begins_ && !(cp < 0x80 && normal.size() == 1)) {
-    const auto begins = [&](char byte) { return token_begins_.Has(static_cast<uint8_t>(byte)); };
-    if (std::any_of(normal.begin(), normal.end(), begins)) return CharInfo::OfGeneralPath();
-  }
+  if (!(cp < 0x80 && normal.size() == 1) && MayBeginToken(normal)) return CharInfo::OfGeneralPath();
   // Next to other white space it is part of a run.
   if (!pipeline_.sentencepiece && normalized_.JoinsRuns(cp)) {
     return normal == c ? CharInfo::OfGeneralPath() | CharOf(cp) : CharInfo::OfGeneralPath();
   }
   if (normal != c) return normal == " " ? CharInfo::OfSpace() : Expansion(cp, normal);
   if (cp == kMetaspace) return CharInfo::OfGeneralPath();
-  if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
+  if (IsWhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
     return CharInfo::OfSpace();
   }
   // Signs of ASCII are common bytes.
@@ -194,45 +189,18 @@ CharInfo Characters::Meaning(char32_t cp) {
 
 // Returns the info of a character that becomes something else, or is a sign.
 CharInfo Characters::Expansion(char32_t cp, std::string_view normal) {
-  std::vector<uint16_t> list = {0};
-  bool spaces = false;  // or signs
-  for (size_t at = 0; at < normal.size();) {
-    const utf8::Decoded out = utf8::Decode(normal, at);
-    at += out.size;
-    if (out.code_point == ' ') {
-      list.push_back(0);
-      spaces = true;
-      continue;
-    }
-    if (out.code_point == kMetaspace ||
-        (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
+  for (const utf8::Decoded c : utf8::Characters(normal)) {
+    if (c.code_point == kMetaspace || (c.code_point != ' ' && IsWhiteSpace(c.code_point))) {
       return CharInfo::OfGeneralPath();
     }
-    if (IsSign(out.code_point)) {
-      list.push_back(image::kSign);
-      spaces = true;
-    }
-    list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
   }
+  const bool ends_word = ListCodes(normal, [](char32_t c) { return c == ' '; });
   // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
   // for letters, which never are.
-  if (list.size() == 2 && !spaces && (cp >= 0x80 || IsAsciiLetter(cp))) {
+  if (list_.size() == 2 && !ends_word && (cp >= 0x80 || IsAsciiLetter(cp))) {
     return CharOf(utf8::Decode(normal, 0).code_point);
   }
-  list[0] = static_cast<uint16_t>(list.size() - 1);
-  const CharInfo info = expansions_.Add(list);
-  return spaces && info.Expands() ? info | CharInfo::OfSpace() : info;
-}
-
-CharInfo ExpansionLists::Add(const std::vector<uint16_t>& list) {
-  if (list.size() > image::kMaxExpansionCodes + 1) return CharInfo::OfNormalizer();
-  const auto [at, added] = known_.try_emplace(list, static_cast<uint32_t>(all_.size()));
-  if (added && all_.size() + list.size() > CharInfo::kLastList) {
-    known_.erase(at);
-    return CharInfo::OfNormalizer();
-  }
-  if (added) all_.insert(all_.end(), list.begin(), list.end());
-  return CharInfo::OfList(at->second);
+  return AddList(ends_word);
 }
 
 }  // namespace rankfeed::builder

@@ -29,7 +29,7 @@ bool CharsmapKeys::Find(std::string_view prefix, Node* node) const {
   if (units_.empty()) return false;
   *node = {Offset(units_[0]), false};
   for (const char c : prefix) {
-    const auto byte = static_cast<unsigned char>(c);
+    const auto byte = Byte(c);
     const size_t child = node->at ^ byte;
     if (child >= units_.size() || (units_[child] & kLabelBits) != byte) return false;
     *node = {child ^ Offset(units_[child]), (units_[child] & kHasValue) != 0};

@@ -68,7 +68,7 @@ FastRoadReason ClassifySentencePiece(const Model& model) {
 // character, and no step of the normalizer makes one.
 bool NeverSplits(const Model& model, const Step& step) {
   const std::string_view pattern = model.text(step.a);
-  if (step.op != static_cast<uint32_t>(Op::kSplitString) || step.arg1 != 0 || pattern.empty() ||
+  if (!step.Is(Op::kSplitString) || step.arg1 != 0 || pattern.empty() ||
       utf8::Decode(pattern, 0).size != pattern.size()) {
     return false;
   }
@@ -79,8 +79,8 @@ bool NeverSplits(const Model& model, const Step& step) {
       });
   return is_token &&
          std::all_of(model.normalizer.begin(), model.normalizer.end(), [&](const Step& of) {
-           const bool prepend = of.op == static_cast<uint32_t>(Op::kPrepend);
-           const bool replace = of.op == static_cast<uint32_t>(Op::kReplace);
+           const bool prepend = of.Is(Op::kPrepend);
+           const bool replace = of.Is(Op::kReplace);
            const std::string_view made = model.text(prepend ? of.a : of.b);
            return (prepend || replace) && made.find(pattern) == made.npos;
          });
@@ -88,20 +88,20 @@ bool NeverSplits(const Model& model, const Step& step) {
 
 // Tells whether a step makes a word of each punctuation character.
 bool IsolatesPunctuation(const Step& step) {
-  return step.op == static_cast<uint32_t>(Op::kPunctuation) && step.arg0 == image::kIsolated;
+  return step.Is(Op::kPunctuation) && step.arg0 == image::kIsolated;
 }
 
 // Tells whether a step is a part of BertNormalizer.
 bool IsOfBert(const Step& step) {
-  return step.op == static_cast<uint32_t>(Op::kBertClean) ||
-         step.op == static_cast<uint32_t>(Op::kBertSpaceCjk) ||
-         step.op == static_cast<uint32_t>(Op::kBertStripMarks);
+  return step.Is(Op::kBertClean) ||
+         step.Is(Op::kBertSpaceCjk) ||
+         step.Is(Op::kBertStripMarks);
 }
 
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   Pipeline pipeline;
   for (const Step& step : model.normalizer) {
-    pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
+    pipeline.precompiled |= step.Is(Op::kPrecompiled);
     if (IsOfBert(step)) return OffTheFastRoad{FastRoadReason::kNormalizer, step.op};
   }
   const Step *metaspace = nullptr, *punctuation = nullptr;
@@ -111,11 +111,11 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     if (NeverSplits(model, step)) continue;
     splits = true;
     const bool first = &step == model.pre_tokenizer.data();
-    if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
+    if (first && step.Is(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
     } else if (metaspace == nullptr && IsolatesPunctuation(step)) {
       punctuation = &step;
-    } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
+    } else if (metaspace == nullptr && step.Is(Op::kMetaspace) &&
                model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
     } else {

@@ -42,11 +42,7 @@ void ForEachAssigned(F f) {
 // Calls f(code point) for each character of text.
 template <class F>
 void ForEachIn(std::string_view text, F f) {
-  for (size_t at = 0; at < text.size();) {
-    const utf8::Decoded c = utf8::Decode(text, at);
-    at += c.size;
-    f(c.code_point);
-  }
+  for (const utf8::Decoded c : utf8::Characters(text)) f(c.code_point);
 }
 
 bool IsOneCharacter(std::string_view text) {
@@ -77,13 +73,13 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
       continue;
     }
     const bool about_spaces = normalize::IsAboutSpaces(model_, step);
-    if ((about_spaces || step.op == static_cast<uint32_t>(Op::kReplaceSpaces)) &&
+    if ((about_spaces || step.Is(Op::kReplaceSpaces)) &&
         !AddSpaceStep(step, pipeline)) {
       return Because(step);
     }
     if (about_spaces) continue;
-    if (step.op == static_cast<uint32_t>(Op::kPrepend)) return Because(step);
-    const bool precompiled = step.op == static_cast<uint32_t>(Op::kPrecompiled);
+    if (step.Is(Op::kPrepend)) return Because(step);
+    const bool precompiled = step.Is(Op::kPrecompiled);
     // Each is tried on every character: published pipelines have at most six.
     if (++changing_ > kMaxChanging || (precompiled && charsmap_)) return Because(step);
     composed_ |= !precompiled;
@@ -98,7 +94,7 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
 // Whether a space is put in front of a stretch of which nothing else becomes of characters than
 // that every space is a U+2581.
 bool NormalizedCharacters::PrependsSpace(const Step& step, const Pipeline& pipeline) const {
-  return step.op == static_cast<uint32_t>(Op::kPrepend) && model_.text(step.a) == " " &&
+  return step.Is(Op::kPrepend) && model_.text(step.a) == " " &&
          model_.normalizer.size() == 2 && normalize::MakesMetaspaces(model_) && pipeline.whole &&
          pipeline.rules == image::kPrependsNever;
 }
@@ -107,7 +103,7 @@ bool NormalizedCharacters::Apply(const Step& step) {
   bool fits = true;
   // Filters and steps that read tables go by what Unicode says of characters.
   const bool by_unicode = image::IsFilter(step.op) || image::FindOp(step.op)->tables != 0;
-  const bool decomposes = step.op == static_cast<uint32_t>(Op::kNfd) || step.op == static_cast<uint32_t>(Op::kNfkd);
+  const bool decomposes = step.Is(Op::kNfd) || step.Is(Op::kNfkd);
   const bool by_characters = by_unicode && (decomposes || !ReadsSeveral(step));
   const auto apply = [&](char32_t cp) {
     if (!IsChanged(cp) && Keeps(step, cp)) return;
@@ -124,7 +120,7 @@ bool NormalizedCharacters::Apply(const Step& step) {
     if (before.size() > kRoom / 2) fits = false;
     if (!fits) return;
     std::copy(before.begin(), before.end(), in.data);
-    in.size = static_cast<uint32_t>(before.size());
+    in.size = Size32(before);
     fits = normalize::RunNormalizerStep(model_, step, &buffers) == RANKFEED_OK;
     if (buffers.in().view() == before) return;
     changed_.Set(cp, buffers.in().view());
@@ -193,7 +189,7 @@ std::string_view NormalizedCharacters::Pattern(const Step& step) const {
 
 // Whether a step may read several characters together.
 bool NormalizedCharacters::ReadsSeveral(const Step& step) const {
-  const bool charsmap = step.op == static_cast<uint32_t>(Op::kPrecompiled);
+  const bool charsmap = step.Is(Op::kPrecompiled);
   if (charsmap || (!image::IsFilter(step.op) && image::FindOp(step.op)->tables != 0)) return true;
   return !Pattern(step).empty() && !normalize::IsAboutSpaces(model_, step);
 }
@@ -209,8 +205,8 @@ void NormalizedCharacters::Join(size_t k) {
       return JoinByCharsmap();
     case Other::kNfc:
     case Other::kNfkc:
-      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc), 0);
-      JoinByComposition(step.op == static_cast<uint32_t>(Op::kNfkc),
+      JoinByForm(step.Is(Op::kNfkc), 0);
+      JoinByComposition(step.Is(Op::kNfkc),
                         std::any_of(later.begin(), later.end(),
                                     [&](const Step& of) { return ReadsSeveral(of); })
                             ? CharInfo::OfGeneralPath()
@@ -219,11 +215,11 @@ void NormalizedCharacters::Join(size_t k) {
     case Other::kNfd:
     case Other::kNfkd: {
       const bool stripped =
-          !later.empty() && later.front().op == static_cast<uint32_t>(Op::kStripAccents);
+          !later.empty() && later.front().Is(Op::kStripAccents);
       if (stripped && MarksAreAccents()) return;
       const bool strips = !later.empty() &&
-                          later.front().op == static_cast<uint32_t>(Op::kBertStripMarks);
-      return JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd),
+                          later.front().Is(Op::kBertStripMarks);
+      return JoinByForm(step.Is(Op::kNfkd),
                         strips ? uint32_t{image::kNonspacingMark} : 0);
     }
   }
@@ -388,7 +384,7 @@ std::vector<uint8_t> NormalizedCharacters::Contents() const {
 }
 
 bool NormalizedCharacters::AddSpaceStep(const Step& step, Pipeline* pipeline) {
-  if (step.op == static_cast<uint32_t>(Op::kStrip)) {
+  if (step.Is(Op::kStrip)) {
     if (strip_.step == nullptr && collapse_.step == nullptr && Untouched()) {
       pipeline->rules |= (step.arg0 != 0 ? uint32_t{image::kStripLeft} : 0) |
                          (step.arg1 != 0 ? uint32_t{image::kStripRight} : 0);
@@ -402,7 +398,7 @@ bool NormalizedCharacters::AddSpaceStep(const Step& step, Pipeline* pipeline) {
     return true;
   }
   const std::string_view b = model_.text(step.b);
-  const bool run = step.op == static_cast<uint32_t>(Op::kReplaceRun);
+  const bool run = step.Is(Op::kReplaceRun);
   if (collapse_.step != nullptr || (run && step.arg0 != 1 && step.arg0 != 2)) return false;
   if (b != " " && !(run && b == kMetaspaceBytes)) return false;
   collapse_ = {&step, Contents(), changed_};
@@ -505,14 +501,14 @@ OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   if (stripped && strip_.step->arg1 != 0) pipeline->rules |= image::kDropsOtherRight;
   if (!stripped) pipeline->rules |= image::kTrailingSpaceIsWord;
   if (collapse != nullptr && KeepsSpaces(collapse_)) {
-    if (collapse->op == static_cast<uint32_t>(Op::kReplaceSpaces)) FindOtherWhiteSpace(collapse_);
+    if (collapse->Is(Op::kReplaceSpaces)) FindOtherWhiteSpace(collapse_);
     return {};
   }
   // Every space makes a word, but those that were taken together before others came up.
   if (stripped) return Because(*strip_.step);
   pipeline->rules |= image::kEverySpaceIsWord;
   if (collapse == nullptr) return {};
-  if (collapse->op != static_cast<uint32_t>(Op::kReplaceRun) || !OnlySpaces(collapse_)) {
+  if (!collapse->Is(Op::kReplaceRun) || !OnlySpaces(collapse_)) {
     return Because(*collapse);
   }
   pipeline->rules |= image::kSpaceRunIsOne;

@@ -50,7 +50,7 @@ class Changes {
       texts_[at_[cp] - 1] = text;
       return;
     }
-    at_[cp] = text.empty() ? 1 : static_cast<uint32_t>(texts_.size()) + 1;
+    at_[cp] = text.empty() ? 1 : Size32(texts_) + 1;
     if (!text.empty()) texts_.emplace_back(text);
   }
   // Calls f(code point, text) for each.

@@ -50,9 +50,9 @@ std::string Json::path() const {
 void Json::Fail(rankfeed_status status, const std::string& why) const {
   const size_t offset = OffsetOf(*source_, pointer_);
   const bool known = offset != std::string::npos;
-  throw BuildError(status, known ? offset : 0,
-                   source_->name + ": " + (known ? "byte " + std::to_string(offset) + ": " : "") +
-                       path() + " " + why);
+  throw BuildError(status,
+                   source_->name, ": ", (known ? "byte " + std::to_string(offset) + ": " : ""),
+                       path(), " ", why).At(known ? offset : 0);
 }
 
 simdjson::dom::object Json::Object() const {

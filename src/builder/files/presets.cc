@@ -118,9 +118,9 @@ void Name(ModelSpec* spec, const std::string& content, uint32_t id) {
 void Renumber(ModelSpec* spec, const Preset& preset) {
   const auto need = [&](size_t piece, const char* text) {
     if (piece < spec->pieces.size() && spec->pieces[piece].text == text) return;
-    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                     std::string("preset ") + preset.name + " needs piece " +
-                         std::to_string(piece) + " to be " + text);
+    throw BuildError(RANKFEED_E_UNSUPPORTED,
+                     "preset ", preset.name, " needs piece ",
+                         piece, " to be ", text);
   };
   if (preset.ids == Ids::kPieces) return;
   need(0, "<unk>");
@@ -141,7 +141,7 @@ void Renumber(ModelSpec* spec, const Preset& preset) {
     Name(spec, "</s>NOTUSED", 2);
     Name(spec, "<unk>NOTUSED", 4);
   }
-  spec->id_count = static_cast<uint32_t>(spec->pieces.size()) + shift;
+  spec->id_count = Size32(spec->pieces) + shift;
   // The readers' ids were piece ids.
   for (uint32_t* id : {&spec->unk_id, &spec->bos_id, &spec->eos_id, &spec->pad_id, &spec->cls_id,
                        &spec->sep_id, &spec->mask_id}) {
@@ -166,8 +166,8 @@ std::vector<TemplateItemSpec> ParseTemplate(const char* text, const Tokens& toke
     } else {
       item.id = tokens.Find(word);
       if (item.id == image::kNoId) {
-        throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                         std::string("preset ") + preset.name + " needs the token " + word +
+        throw BuildError(RANKFEED_E_UNSUPPORTED,
+                         "preset ", preset.name, " needs the token ", word,
                              ", which the model does not have");
       }
     }
@@ -246,8 +246,8 @@ std::string PresetNames() {
 void ApplyPreset(const std::string& name, ModelSpec* spec) {
   const Preset* preset = name.empty() ? nullptr : FindPreset(name);
   if (!name.empty() && preset == nullptr) {
-    throw BuildError(RANKFEED_E_ARGUMENT, 0,
-                     "unknown preset \"" + name + "\"; there are: " + PresetNames());
+    throw BuildError(RANKFEED_E_ARGUMENT,
+                     "unknown preset \"", name, "\"; there are: ", PresetNames());
   }
   const bool model_file = spec->sentencepiece();
   const Tokens tokens(*spec);

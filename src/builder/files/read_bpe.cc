@@ -62,7 +62,7 @@ class MergeReader {
   void Add(std::string_view left, std::string_view right) {
     product_.assign(left);
     product_ += right;
-    const auto rank = static_cast<uint32_t>(spec_.merges.size());
+    const auto rank = Size32(spec_.merges);
     spec_.merges.push_back({Find(left), Find(right), Find(product_), rank});
     ++place_;
   }

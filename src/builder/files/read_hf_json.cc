@@ -94,9 +94,9 @@ class Reader {
   [[noreturn]] void FailParse(simdjson::error_code error) {
     // The complete parser does not say where; the lazy one stops at the first broken value.
     const size_t offset = error == simdjson::UTF8_ERROR ? LocateBadUtf8() : LocateError();
-    throw BuildError(RANKFEED_E_PARSE, offset,
-                     source_.name + ": byte " + std::to_string(offset) +
-                         ": not valid JSON: " + simdjson::error_message(error));
+    throw BuildError(RANKFEED_E_PARSE,
+                     source_.name, ": byte ", offset,
+                         ": not valid JSON: ", simdjson::error_message(error)).At(offset);
   }
 
   size_t LocateBadUtf8() const {
@@ -203,9 +203,9 @@ class Reader {
 
   [[noreturn]] void FailVocab(size_t i, rankfeed_status status, const std::string& why) {
     const uint64_t offset = vocab_at_;
-    throw BuildError(status, offset,
-                     source_.name + ": byte " + std::to_string(offset) + ": model.vocab[" +
-                         std::to_string(i) + "] " + why);
+    throw BuildError(status,
+                     source_.name, ": byte ", offset, ": model.vocab[",
+                         i, "] ", why).At(offset);
   }
 
   void Unigram(const Json& model, const Json& settings) {
@@ -232,7 +232,7 @@ class Reader {
       ++strings;
     }
     if (spec_.pieces.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
-    spec_.id_count = static_cast<uint32_t>(spec_.pieces.size());
+    spec_.id_count = Size32(spec_.pieces);
     spec_.id_map.resize(spec_.id_count);
     for (uint32_t i = 0; i < spec_.id_count; ++i) spec_.id_map[i] = i;
     IndexPieces();
@@ -337,16 +337,16 @@ class Reader {
   }
 
   [[noreturn]] void RefuseUnlisted(const std::string& token) const {
-    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                     source_.name + ": has the added token " + token + ", which the tokenizer_config.json beside it does not list, so that " +
-                         changes_.class_name + " of transformers may take it for text. " + kAdvice);
+    throw BuildError(RANKFEED_E_UNSUPPORTED,
+                     source_.name, ": has the added token ", token, ", which the tokenizer_config.json beside it does not list, so that ",
+                         changes_.class_name, " of transformers may take it for text. ", kAdvice);
   }
 
   // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
   // next number from the count of pieces on; the id written in the file is ignored.
   void NumberAddedTokens(std::vector<AddedTokenSpec> tokens) {
     std::unordered_map<uint32_t, size_t> by_id;  // places in the list
-    uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
+    uint32_t next = Size32(spec_.pieces);
     for (AddedTokenSpec& token : tokens) {
       const auto known = piece_ids_.find(token.content);
       token.id = known != piece_ids_.end() ? known->second : next++;
@@ -371,9 +371,9 @@ class Reader {
   // A class that rebuilds the file puts its own tokens around rows and in the place of unknown words.
   void CheckEnds() const {
     if (!changes_.unk_token.empty() && spec_.wordpiece() && changes_.unk_token != spec_.unk_piece) {
-      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                       source_.name + ": the files beside it name " + changes_.unk_token + " as unk_token, which " + changes_.class_name +
-                           " of transformers gives for unknown words, where the model has " + spec_.unk_piece + ". " + kAdvice);
+      throw BuildError(RANKFEED_E_UNSUPPORTED,
+                       source_.name, ": the files beside it name ", changes_.unk_token, " as unk_token, which ", changes_.class_name,
+                           " of transformers gives for unknown words, where the model has ", spec_.unk_piece, ". ", kAdvice);
     }
     const auto& pair = spec_.template_pair;
     if (pair.empty() || pair.front().kind != TemplateKind::kSpecial || pair.back().kind != TemplateKind::kSpecial) return;
@@ -381,9 +381,9 @@ class Reader {
                                           std::tuple("sep_token", &changes_.sep_token, pair.back().id)}) {
       const uint32_t own = token->empty() ? id : IdOf(*token);
       if (own == id || own == image::kNoId) continue;  // a token that is not there is refused where it is named
-      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                       source_.name + ": the files beside it name " + *token + " as " + name + ", and " + changes_.class_name +
-                           " of transformers puts it around rows, where the post_processor has the id " + std::to_string(id) + ". " + kAdvice);
+      throw BuildError(RANKFEED_E_UNSUPPORTED,
+                       source_.name, ": the files beside it name ", *token, " as ", name, ", and ", changes_.class_name,
+                           " of transformers puts it around rows, where the post_processor has the id ", id, ". ", kAdvice);
     }
   }
 

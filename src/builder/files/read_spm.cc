@@ -82,15 +82,15 @@ class Reader {
  private:
   [[noreturn]] void Fail(rankfeed_status status, const std::string& why) const {
     const uint64_t offset = static_cast<uint64_t>(at_ - bytes_.data());
-    throw BuildError(status, offset, name_ + ": byte " + std::to_string(offset) + ": " + why);
+    throw BuildError(status, name_, ": byte ", offset, ": ", why).At(offset);
   }
   [[noreturn]] void FailPiece(size_t i, rankfeed_status status, const std::string& why) const {
-    throw BuildError(status, piece_at_[i],
-                     name_ + ": byte " + std::to_string(piece_at_[i]) + ": piece " +
-                         std::to_string(i) + " " + why);
+    throw BuildError(status,
+                     name_, ": byte ", piece_at_[i], ": piece ",
+                         i, " ", why).At(piece_at_[i]);
   }
   [[noreturn]] void FailModel(rankfeed_status status, const std::string& why) const {
-    throw BuildError(status, 0, name_ + ": " + why);
+    throw BuildError(status, name_, ": ", why);
   }
 
   // Moves to the next field and remembers where it begins, for messages.
@@ -335,7 +335,7 @@ class Reader {
   }
 
   static bool IsCharacter(std::string_view text) {
-    return utf8::SizeFromLead(static_cast<unsigned char>(text[0])) == text.size();
+    return utf8::SizeFromLead(Byte(text[0])) == text.size();
   }
 
   // bpe_model.cc merges two symbols whose text is a piece, the piece of the greatest score first. So
@@ -450,7 +450,7 @@ class Reader {
     set(denormalizer_.escape_whitespaces, image::kDenormEscapeWhitespaces);
     spec_.charsmap = std::move(normalizer_.charsmap);
     spec_.denorm_charsmap = std::move(denormalizer_.charsmap);
-    spec_.id_count = static_cast<uint32_t>(spec_.pieces.size());
+    spec_.id_count = Size32(spec_.pieces);
     spec_.id_map.resize(spec_.id_count);
     for (uint32_t i = 0; i < spec_.id_count; ++i) spec_.id_map[i] = i;
   }

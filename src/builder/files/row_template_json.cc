@@ -56,14 +56,14 @@ class Loaded : public rankfeed_loaded_template {
     }
     AddParts(root.At("parts"));
     row.parts = parts_.data();
-    row.part_count = static_cast<uint32_t>(parts_.size());
+    row.part_count = Size32(parts_);
     if (const auto answers = find("answers")) {
       answers->Each([&](const Json& answer) { answers_.push_back(Keep(answer.String())); });
       if (answers_.size() > RANKFEED_TEMPLATE_MAX_ANSWERS) {
         answers->Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(RANKFEED_TEMPLATE_MAX_ANSWERS) + " texts");
       }
       row.answers = answers_.data();
-      row.answer_count = static_cast<uint32_t>(answers_.size());
+      row.answer_count = Size32(answers_);
     }
     row.truncation = RANKFEED_TRUNCATE_TEXT_END;
     if (const auto value = find("truncation")) row.truncation = Choice(*value, kTruncations);
@@ -132,7 +132,7 @@ rankfeed_loaded_template* ReadRowTemplate(std::string_view json, const char* nam
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   if (const auto error = parser.parse(source.text).get(root)) {
-    throw BuildError(RANKFEED_E_PARSE, 0, source.name + ": not valid JSON: " + simdjson::error_message(error));
+    throw BuildError(RANKFEED_E_PARSE, source.name, ": not valid JSON: ", simdjson::error_message(error));
   }
   auto loaded = std::make_unique<Loaded>();
   loaded->Read(Json(source, root, ""));

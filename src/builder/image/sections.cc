@@ -48,7 +48,7 @@ Model Sections::Bind() const {
   }
   Model model;
   if (image::BindSections(parts, &model) != RANKFEED_OK) {
-    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0, "the sections that were built make no image");
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, "the sections that were built make no image");
   }
   return model;
 }
@@ -62,7 +62,7 @@ ImageBytes Sections::Write(const ConfigHash& config_hash) {
   header.version_minor = image::kVersionMinor;
   header.header_size = sizeof header;
   std::memcpy(header.config_hash, config_hash.bytes, sizeof header.config_hash);
-  header.section_count = static_cast<uint32_t>(sections_.size());
+  header.section_count = Size32(sections_);
   std::vector<image::Section> table;
   uint64_t at = Aligned(sizeof header + sections_.size() * sizeof(image::Section));
   for (const SectionData& section : sections_) {

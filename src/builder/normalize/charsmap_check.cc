@@ -55,8 +55,8 @@ class Checker {
     if (all.keys > kMaxCharsmapRules) OverLimit(kMaxCharsmapRules, "rules");
     if (all.key_bytes > kMaxKeyBytes) OverLimit(kMaxKeyBytes, "bytes of keys");
     if (parity_ != RANKFEED_PARITY_HUGGINGFACE && all.chain > kMaxKeysOnPath) {
-      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                       where_ +
+      throw BuildError(RANKFEED_E_UNSUPPORTED,
+                       where_,
                            " has more than 32 keys that start each other; libsentencepiece "
                            "reads past its result array on such maps");
     }
@@ -75,12 +75,12 @@ class Checker {
   };
 
   [[noreturn]] void Broken(const std::string& why) const {
-    throw BuildError(RANKFEED_E_PARSE, 0, where_ + " is broken: " + why);
+    throw BuildError(RANKFEED_E_PARSE, where_, " is broken: ", why);
   }
 
   [[noreturn]] void OverLimit(uint64_t limit, const char* of) const {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
-                     where_ + " has more than " + std::to_string(limit) + " " + of +
+    throw BuildError(RANKFEED_E_LIMIT,
+                     where_, " has more than ", limit, " ", of,
                          "; that is the limit of a charsmap");
   }
 
@@ -123,7 +123,7 @@ class Checker {
     if ((map_.units[pos] & 0x80000000) == 0) Broken("a key has no value unit");
     const uint32_t at = map_.units[pos] & 0x7fffffff;
     if (at >= map_.pool.size()) Broken("a replacement lies outside the pool");
-    if ((static_cast<unsigned char>(map_.pool[at]) & 0xc0) == 0x80) {
+    if ((Byte(map_.pool[at]) & 0xc0) == 0x80) {
       Broken("a replacement starts inside a character");
     }
   }
@@ -147,12 +147,12 @@ class Checker {
     map_.keys += key;
     const std::string_view stored = std::string_view(map_.keys).substr(at);
     if (!utf8::IsValid(stored)) {
-      throw BuildError(RANKFEED_E_UNSUPPORTED, 0, where_ + " has a key that is not valid UTF-8");
+      throw BuildError(RANKFEED_E_UNSUPPORTED, where_, " has a key that is not valid UTF-8");
     }
     const std::string_view rest = map_.pool.substr(map_.units[value] & 0x7fffffff);
     const size_t size = rest.substr(0, kMaxReplacementBytes + 1).find('\0');
     if (size == std::string_view::npos) {
-      throw BuildError(RANKFEED_E_LIMIT, 0, where_ + " has a replacement of more than 1024 bytes");
+      throw BuildError(RANKFEED_E_LIMIT, where_, " has a replacement of more than 1024 bytes");
     }
     replacement_bytes_ += size;
     if (replacement_bytes_ > kMaxBytesOfReplacements) {
@@ -173,11 +173,11 @@ class Checker {
 
 CharsmapView CheckCharsmap(std::string_view blob, uint32_t parity, const std::string& where) {
   const auto broken = [&](const char* why) {
-    throw BuildError(RANKFEED_E_PARSE, 0, where + " is broken: " + why);
+    throw BuildError(RANKFEED_E_PARSE, where, " is broken: ", why);
   };
   uint32_t trie_bytes = 0;
   if (blob.size() <= sizeof trie_bytes) broken("it is shorter than its header");
-  for (int i = 3; i >= 0; --i) trie_bytes = trie_bytes << 8 | static_cast<unsigned char>(blob[i]);
+  for (int i = 3; i >= 0; --i) trie_bytes = trie_bytes << 8 | Byte(blob[i]);
   blob.remove_prefix(sizeof trie_bytes);
   if (trie_bytes == 0 || trie_bytes % 4 != 0) broken("its trie is not a whole number of units");
   if (trie_bytes >= blob.size()) broken("its trie is longer than the blob");
@@ -185,7 +185,7 @@ CharsmapView CheckCharsmap(std::string_view blob, uint32_t parity, const std::st
   map.units.resize(trie_bytes / 4);
   for (size_t i = 0; i < map.units.size(); ++i) {
     for (int k = 3; k >= 0; --k) {
-      map.units[i] = map.units[i] << 8 | static_cast<unsigned char>(blob[i * 4 + k]);
+      map.units[i] = map.units[i] << 8 | Byte(blob[i * 4 + k]);
     }
   }
   map.pool = blob.substr(trie_bytes);

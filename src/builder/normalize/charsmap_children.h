@@ -41,7 +41,7 @@ class CharsmapChildren {
     if (base + 1 >= begin_.size()) return {};
     return std::span(places_).subspan(begin_[base], begin_[base + 1] - begin_[base]);
   }
-  unsigned char Label(size_t place) const { return static_cast<unsigned char>(units_[place]); }
+  unsigned char Label(size_t place) const { return Byte(units_[place]); }
 
  private:
   // Neither a value nor a unit that no key uses; a label of 0 is where a value stands.

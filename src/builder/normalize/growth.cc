@@ -45,10 +45,7 @@ class Costs {
   }
   double Of(std::string_view text) const {
     double sum = 0;
-    for (size_t at = 0; at < text.size();) {
-      uint32_t cp;
-      sum += (*this)[NextCodePoint(text, &at, &cp) ? cp : (++at, kReplacementCharacter)];
-    }
+    for (const utf8::Decoded c : utf8::Characters(text)) sum += (c.valid ? 1 : c.size) * (*this)[c.code_point];
     return sum;
   }
   void Raise(uint32_t cp, double cost) { single_[cp] = std::max((*this)[cp], cost); }
@@ -101,7 +98,7 @@ std::vector<Decomposition> ListDecompositions(bool compat) {
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* form =
       compat ? icu::Normalizer2::getNFKDInstance(status) : icu::Normalizer2::getNFDInstance(status);
-  if (U_FAILURE(status)) throw BuildError(RANKFEED_E_NO_MEMORY, 0, "ICU has no normalization data");
+  if (U_FAILURE(status)) throw BuildError(RANKFEED_E_NO_MEMORY, "ICU has no normalization data");
   std::vector<Decomposition> list;
   icu::UnicodeString text;
   for (uint32_t cp = 0; cp < kSpan; ++cp) {
@@ -319,11 +316,11 @@ void CheckCharsmapSteps(const ModelSpec& spec, const CharsmapView& charsmap) {
       std::count_if(spec.normalizer.begin(), spec.normalizer.end(),
                     [](const StepSpec& step) { return step.op == image::Op::kPrecompiled; }));
   if (steps <= 1 || steps * charsmap.rules.size() <= kMaxCharsmapWork) return;
-  throw BuildError(RANKFEED_E_LIMIT, 0,
-                   "the normalizer has " + std::to_string(steps) + " Precompiled steps of " +
-                       std::to_string(charsmap.rules.size()) +
-                       " rules; the limit of steps times rules is " +
-                       std::to_string(kMaxCharsmapWork));
+  throw BuildError(RANKFEED_E_LIMIT,
+                   "the normalizer has ", steps, " Precompiled steps of ",
+                       charsmap.rules.size(),
+                       " rules; the limit of steps times rules is ",
+                       kMaxCharsmapWork);
 }
 
 }  // namespace
@@ -360,7 +357,7 @@ Growth ComputeGrowth(const ModelSpec& spec, const CharsmapView* charsmap) {
   // at most the larger of factor * n and (constant / m) * n, plus one constant.
   if (shortest_raw > 0) factor = std::max(factor, constant / static_cast<double>(shortest_raw));
   if (!(factor <= kMaxFactor) || !(constant <= 1 << 20)) {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
+    throw BuildError(RANKFEED_E_LIMIT,
                      "the normalizer can make a character more than 4096 times longer");
   }
   Growth growth;

@@ -33,14 +33,14 @@ class TokenNormalizer {
 
   // id: of the token, for messages.
   std::string Normalize(uint32_t id, std::string_view text) {
-    if (!normalize::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers_)) TooLong(id);
+    if (!normalize::Load(text, 0, Size32(text), &buffers_)) TooLong(id);
     for (const Model& step : steps_) {
       done_ += buffers_.in().size;
       if (normalize::RunNormalizer(step, &buffers_) != RANKFEED_OK) TooLong(id);
       done_ += buffers_.in().size;
       if (done_ > kMaxAddedTokenWork) {
-        throw BuildError(RANKFEED_E_LIMIT, 0,
-                         Name(id) + " makes it more than " + std::to_string(kMaxAddedTokenWork) +
+        throw BuildError(RANKFEED_E_LIMIT,
+                         Name(id), " makes it more than ", kMaxAddedTokenWork,
                              " bytes that the normalizer reads and writes for added tokens; that "
                              "is the limit");
       }
@@ -53,8 +53,8 @@ class TokenNormalizer {
 
   static std::string Name(uint32_t id) { return "the added token of id " + std::to_string(id); }
   [[noreturn]] static void TooLong(uint32_t id) {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
-                     Name(id) + " is longer than " + std::to_string(kCapacity) +
+    throw BuildError(RANKFEED_E_LIMIT,
+                     Name(id), " is longer than ", kCapacity,
                          " bytes when it is normalized; that is the limit of an added token");
   }
 
@@ -75,8 +75,8 @@ class TokenNormalizer {
     std::snprintf(number, sizeof number, "%sU+%04X", characters.empty() ? "" : " ", cp);
     characters += number;
   }
-  throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                   source + ": the added token of id " + std::to_string(token.id) + " (" + characters +
+  throw BuildError(RANKFEED_E_UNSUPPORTED,
+                   source, ": the added token of id ", token.id, " (", characters,
                        ") is looked for in normalized text, and normalizes to nothing; with "
                        "\"normalized\": false it is looked for as it is written");
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/narrow.h"
 #include "builder/base/model_spec.h"
 #include "builder/base/radix_sort.h"
 
@@ -50,10 +51,10 @@ Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
   // A unit holds one node: refused before anything is built over it.
   const size_t nodes = CountNodes(keys);
   if (nodes > trie::kMaxUnits) {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
-                     "the vocabulary needs " + std::to_string(nodes) +
-                         " trie units; the limit of trie units is " +
-                         std::to_string(trie::kMaxUnits));
+    throw BuildError(RANKFEED_E_LIMIT,
+                     "the vocabulary needs ", nodes,
+                         " trie units; the limit of trie units is ",
+                         trie::kMaxUnits);
   }
   tree.label.reserve(nodes);
   tree.parent.reserve(nodes);
@@ -121,7 +122,7 @@ class FreeUnits {
     while (unit != kEnd && used_[unit] != 0) unit = next_[unit];
     return unit;
   }
-  uint32_t size() const { return static_cast<uint32_t>(next_.size()); }
+  uint32_t size() const { return Size32(next_); }
 
   // About as many units as there will be: growing by doubling would take three times the memory.
   void ReserveFor(size_t size) {
@@ -133,9 +134,9 @@ class FreeUnits {
 
   void GrowTo(uint32_t size) {
     if (size > trie::kMaxUnits) {
-      throw BuildError(RANKFEED_E_LIMIT, 0,
-                       "the vocabulary needs more trie units than the limit of " +
-                           std::to_string(trie::kMaxUnits));
+      throw BuildError(RANKFEED_E_LIMIT,
+                       "the vocabulary needs more trie units than the limit of ",
+                           trie::kMaxUnits);
     }
     for (uint32_t unit = this->size(); unit < size; ++unit) {
       next_.push_back(kEnd);

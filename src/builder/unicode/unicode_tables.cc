@@ -132,7 +132,7 @@ const icu::Normalizer2& Forms(bool compatible) {
   const icu::Normalizer2* forms = compatible ? icu::Normalizer2::getNFKCInstance(error)
                                              : icu::Normalizer2::getNFCInstance(error);
   if (U_FAILURE(error)) {
-    throw BuildError(RANKFEED_E_NO_MEMORY, 0, "ICU normalization data cannot be loaded");
+    throw BuildError(RANKFEED_E_NO_MEMORY, "ICU normalization data cannot be loaded");
   }
   return *forms;
 }
@@ -142,11 +142,11 @@ const icu::Normalizer2& Forms(bool compatible) {
 class MapPool {
  public:
   uint32_t Add(const icu::UnicodeString& text) {
-    const auto offset = static_cast<uint32_t>(pool_.size());
+    const auto offset = Size32(pool_);
     for (int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
       pool_.push_back(static_cast<uint32_t>(text.char32At(i)));
     }
-    return offset << 8 | (static_cast<uint32_t>(pool_.size()) - offset);
+    return offset << 8 | (Size32(pool_) - offset);
   }
   bool empty() const { return pool_.empty(); }
   std::vector<uint32_t> Take() { return std::move(pool_); }
@@ -239,7 +239,7 @@ std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
   UVersionInfo unicode;
   u_getUnicodeVersion(unicode);
   if (unicode[0] != 15 || unicode[1] != 0) {
-    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+    throw BuildError(RANKFEED_E_UNSUPPORTED,
                      "ICU holds Unicode data of another version than 15.0 (ICU 72)");
   }
   uint32_t tables = 0;  // image::OpTables that some step reads

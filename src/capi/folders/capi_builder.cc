@@ -52,8 +52,8 @@ std::string ErrnoText(int number) {
 }
 
 [[noreturn]] void FailIo(const std::string& what, const std::string& path, int number) {
-  throw BuildError(number == ENOMEM ? RANKFEED_E_NO_MEMORY : RANKFEED_E_IO, 0,
-                   "cannot " + what + " " + path + ": " + ErrnoText(number));
+  throw BuildError(number == ENOMEM ? RANKFEED_E_NO_MEMORY : RANKFEED_E_IO,
+                   "cannot ", what, " ", path, ": ", ErrnoText(number));
 }
 
 // An open file that closes itself.
@@ -82,7 +82,7 @@ class File {
 // Not opened where it is no regular file: of a device or a pipe nobody knows the end.
 void CheckRegular(const std::string& path) {
   const char* const why = rankfeed::files::WhyUnreadable(path.c_str(), ReadAs::kWhole);
-  if (why != nullptr) throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
+  if (why != nullptr) throw BuildError(RANKFEED_E_IO, path, ": ", why, ", not a file");
 }
 
 std::string ReadFile(const std::string& path) {
@@ -123,8 +123,8 @@ class Source {
     } else if (!json && rankfeed::folders::IsWordPiecePreset(preset)) {
       made_ = rankfeed::folders::TokenizerJsonOf(bytes, path, {}, preset);
     } else if (!json && !IsImage(bytes) && rankfeed::folders::LooksLikeVocabTxt(bytes)) {
-      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                       path + ": looks like the vocab.txt of a WordPiece model, which does not say how "
+      throw BuildError(RANKFEED_E_UNSUPPORTED,
+                       path, ": looks like the vocab.txt of a WordPiece model, which does not say how "
                               "texts are normalized: give --preset bert (lowercases) or bert-cased, or "
                               "the path of a file of that name, beside which the others lie");
     }
@@ -140,7 +140,7 @@ class Source {
       // A place in a text that was made here is none in a file.
       const std::string place = name_ + ": byte " + std::to_string(error.byte_offset) + ": ", message = error.what();
       if (made_.empty() || !message.starts_with(place)) throw;
-      throw BuildError(error.code, 0, name_ + ": " + message.substr(place.size()));
+      throw BuildError(error.code, name_, ": ", message.substr(place.size()));
     }
   }
 
@@ -149,8 +149,8 @@ class Source {
     FileInfo info;
     const std::string file = folder_ + "merges.txt";
     if (rankfeed::files::InfoOf(file.c_str(), &info) == 0) return ReadFile(file);
-    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                     path + ": there is no merges.txt beside it, so nothing says how pieces are made");
+    throw BuildError(RANKFEED_E_UNSUPPORTED,
+                     path, ": there is no merges.txt beside it, so nothing says how pieces are made");
   }
 
   std::string_view bytes_;
@@ -176,7 +176,7 @@ struct Place {
 void WriteFile(const std::string& path, const ImageBytes& bytes) {
   FileInfo target;
   if (rankfeed::files::InfoOf(path.c_str(), &target) == 0 && !target.regular) {
-    throw BuildError(RANKFEED_E_IO, 0, path + ": exists and is not a regular file");
+    throw BuildError(RANKFEED_E_IO, path, ": exists and is not a regular file");
   }
   static std::atomic<uint32_t> counter{0};
   const std::string temporary =
@@ -201,7 +201,7 @@ void WriteFile(const std::string& path, const ImageBytes& bytes) {
 
 void CheckOptions(const rankfeed_compile_options* options) {
   if (options != nullptr && options->struct_size != sizeof *options) {
-    throw BuildError(RANKFEED_E_STRUCT_SIZE, 0,
+    throw BuildError(RANKFEED_E_STRUCT_SIZE,
                      "rankfeed_compile_options has an unknown struct_size");
   }
 }
@@ -219,7 +219,7 @@ rankfeed_image Released(ImageBytes bytes) {
     why += " (section " + std::to_string(detail.section) + ", item " + std::to_string(detail.item) +
            ")";
   }
-  throw BuildError(status, detail.byte_offset, why);
+  throw BuildError(status, why).At(detail.byte_offset);
 }
 
 bool IsEmptyFile(const char* path) {
@@ -234,9 +234,9 @@ void CheckParity(const rankfeed_model& model, const rankfeed_compile_options* op
       static_cast<uint32_t>(options->parity) == model.config->parity) {
     return;
   }
-  throw BuildError(RANKFEED_E_PARITY, 0,
-                   std::string(path) + ": the image was compiled for " +
-                       rankfeed_parity_name(model.config->parity) +
+  throw BuildError(RANKFEED_E_PARITY,
+                   std::string(path), ": the image was compiled for ",
+                       rankfeed_parity_name(model.config->parity),
                        " parity and cannot be used for another");
 }
 
@@ -263,8 +263,8 @@ uint32_t PlaceFlag(uint32_t pages) {
 // Whether the error is that of a memory the caller insisted on, and not of the file.
 void CheckHugetlb(uint32_t pages, const std::string& path, int number) {
   if (pages != RANKFEED_PAGES_HUGETLB || number != ENOMEM) return;
-  throw BuildError(RANKFEED_E_IO, 0,
-                   path + ": no preallocated 2 MiB pages for it: " + ErrnoText(number) +
+  throw BuildError(RANKFEED_E_IO,
+                   path, ": no preallocated 2 MiB pages for it: ", ErrnoText(number),
                        " (vm.nr_hugepages)");
 }
 
@@ -278,7 +278,7 @@ std::string_view Open(const char* path, uint32_t pages, rankfeed_loaded* loaded)
   const rankfeed_status status =
       rankfeed_image_open(path, pages, &loaded->mapping, &loaded->placement, &detail);
   if (status == RANKFEED_E_IO && IsEmptyFile(path)) {
-    throw BuildError(RANKFEED_E_PARSE, 0, std::string(path) + ": the file is empty");
+    throw BuildError(RANKFEED_E_PARSE, std::string(path), ": the file is empty");
   }
   if (status == RANKFEED_E_IO) {
     CheckHugetlb(pages, path, static_cast<int>(detail.item));
@@ -352,7 +352,7 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
     CheckNotNull(out, "out");
     CheckOptions(options);
     if (pages > RANKFEED_PAGES_FILE) {
-      throw BuildError(RANKFEED_E_ARGUMENT, 0, "pages " + std::to_string(pages) + " are not known");
+      throw BuildError(RANKFEED_E_ARGUMENT, "pages ", pages, " are not known");
     }
     auto loaded = std::make_unique<rankfeed_loaded>();
     const Place place(path);

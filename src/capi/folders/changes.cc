@@ -17,7 +17,7 @@ std::string VocabularyFileOf(const std::string& folder) {
     const std::string file = folder + "/" + name;
     if (files::InfoOf(file.c_str(), &info) == 0 && info.regular) return file;
   }
-  throw builder::BuildError(RANKFEED_E_IO, 0, folder + ": is a folder, and has no tokenizer.json, vocab.txt or vocab.json");
+  throw builder::BuildError(RANKFEED_E_IO, folder + ": is a folder, and has no tokenizer.json, vocab.txt or vocab.json");
 }
 
 namespace {

@@ -43,7 +43,7 @@ rankfeed_status Guard(rankfeed_builder_error* error, const Body& body) noexcept 
 }
 
 inline void CheckNotNull(const void* pointer, const char* name) {
-  if (pointer == nullptr) throw BuildError(RANKFEED_E_ARGUMENT, 0, std::string(name) + " is null");
+  if (pointer == nullptr) throw BuildError(RANKFEED_E_ARGUMENT, std::string(name), " is null");
 }
 
 }  // namespace rankfeed::folders

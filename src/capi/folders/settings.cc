@@ -278,8 +278,8 @@ Class Settings::ClassOf(const std::string& name, std::string_view preset) const 
   const std::optional<Json> culprit = named ? named : type;
   if (culprit) culprit->Fail(RANKFEED_E_UNSUPPORTED, "\"" + culprit->String() + others);
   if (!bpe) return Class::kBert;
-  throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                   name + ": nothing beside it says which class of transformers reads it: a "
+  throw BuildError(RANKFEED_E_UNSUPPORTED,
+                   name, ": nothing beside it says which class of transformers reads it: a "
                           "tokenizer_config.json with tokenizer_class, or a config.json with model_type");
 }
 

@@ -71,8 +71,8 @@ Vocabulary ReadLines(std::string_view vocab_txt, const std::string& name) {
     const size_t end = std::min(vocab_txt.find('\n', at), vocab_txt.size());
     std::string_view line = vocab_txt.substr(at, end - at);
     if (!TrimEnd(&line)) {
-      throw BuildError(RANKFEED_E_PARSE, at,
-                       name + ": line " + std::to_string(number + 1) + " is not UTF-8");
+      throw BuildError(RANKFEED_E_PARSE,
+                       name, ": line ", number + 1, " is not UTF-8").At(at);
     }
     lines[line] = number;
     at = end + 1;
@@ -83,15 +83,15 @@ Vocabulary ReadLines(std::string_view vocab_txt, const std::string& name) {
 // what: the kind of file, for the message of a limit.
 void CheckBytes(std::string_view text, const std::string& name, const char* what) {
   if (text.size() > builder::kMaxVocabTxtBytes) {
-    throw BuildError(RANKFEED_E_LIMIT, 0,
-                     name + ": " + builder::OverLimit(std::to_string(text.size()) + " bytes", what,
+    throw BuildError(RANKFEED_E_LIMIT,
+                     name, ": ", builder::OverLimit(std::to_string(text.size()) + " bytes", what,
                                                       builder::kMaxVocabTxtBytes));
   }
   if (const char* other = OtherKind(text))
-    throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + other);
+    throw BuildError(RANKFEED_E_PARSE, name, ": is ", other);
   if (text.starts_with("\xef\xbb\xbf")) {
-    throw BuildError(RANKFEED_E_PARSE, 0,
-                     name + ": begins with a byte order mark, which would be part of its first "
+    throw BuildError(RANKFEED_E_PARSE,
+                     name, ": begins with a byte order mark, which would be part of its first "
                             "token: save it as UTF-8 without one");
   }
 }
@@ -114,7 +114,7 @@ void CheckMerges(std::string_view text, const Vocabulary& pieces, const std::str
   std::string product;
   EachLine(text, [&](std::string_view line, size_t number) {
     const auto fail = [&](const std::string& why) {
-      throw BuildError(RANKFEED_E_PARSE, 0, name + ": line " + std::to_string(number) + " " + why);
+      throw BuildError(RANKFEED_E_PARSE, name, ": line ", number, " ", why);
     };
     if (!simdjson::validate_utf8(line)) fail("is not UTF-8");
     if (line.starts_with("#version")) return;
@@ -134,9 +134,9 @@ const std::string& TokenOf(const Settings& settings, const Vocabulary& vocabular
   const std::string* const token = settings.Named(key);
   if (token != nullptr && vocabulary.contains(*token)) return *token;
   const bool lines = !name.ends_with(".json");
-  throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                   name + ": has no " + (lines ? "line " : "piece ") + (token == nullptr ? "" : *token + ", which is the ") +
-                       key + "; its model would be given ids that it was not trained with");
+  throw BuildError(RANKFEED_E_UNSUPPORTED,
+                   name, ": has no ", (lines ? "line " : "piece "), (token == nullptr ? "" : *token + ", which is the "),
+                       key, "; its model would be given ids that it was not trained with");
 }
 
 // A tokenizer.json of the vocabulary, element by element.

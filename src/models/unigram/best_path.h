@@ -50,7 +50,7 @@ struct TextChars {
   const CodePointTable<uint16_t>& codes;
   std::string_view text;
 
-  uint32_t size() const { return static_cast<uint32_t>(text.size()); }
+  uint32_t size() const { return Size32(text); }
   // Writes the codes into the high halves; returns how many characters there are.
   uint32_t PutCodes(uint32_t* link) const {
     uint32_t count = 0;
@@ -77,7 +77,7 @@ struct CodeChars {
   std::span<const uint16_t> codes;
   uint32_t code_count;
 
-  uint32_t size() const { return static_cast<uint32_t>(codes.size()); }
+  uint32_t size() const { return Size32(codes); }
   uint32_t PutCodes(uint32_t* link) const {
     for (const uint16_t code : codes) {
       *link++ = code < code_count ? uint32_t{code} << kLinkBits : 0;

@@ -44,7 +44,7 @@ enum class ScoreSums : uint8_t { kFloat64Words, kFloat64, kFloat32, kFloat32Reba
 inline bool SplitsWords(const Model& model) {
   return std::any_of(
       model.pre_tokenizer.begin(), model.pre_tokenizer.end(), [](const image::Step& step) {
-        return step.op == static_cast<uint32_t>(image::Op::kMetaspace) && step.arg1 != 0;
+        return step.Is(image::Op::kMetaspace) && step.arg1 != 0;
       });
 }
 

@@ -46,7 +46,7 @@ rankfeed_reason ScoreLedger::Search(std::span<const uint16_t> codes, TokenSink& 
 // From score_ on.
 template <class Arithmetic>
 rankfeed_reason ScoreLedger::SearchAs(std::span<const uint16_t> codes, TokenSink& sink) {
-  const auto size = static_cast<uint32_t>(codes.size());
+  const auto size = Size32(codes);
   const CodeChars chars{codes, model_.config->code_count};
   const bool few = size <= LedgerScratch::kFewCodes;
   const ScoreLattice& lattice = few ? scratch_.few : scratch_.lattice;

@@ -118,7 +118,7 @@ void SpanPaths::Solve(const SpanList& run, uint32_t cjk_codes, const ExactnessRu
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = run.Codes(i);
-    const auto size = static_cast<uint32_t>(codes.size());
+    const auto size = Size32(codes);
     searched[i] =
         IsLongRun(codes)
             ? kNotSearched

@@ -35,7 +35,7 @@ GreedySearch::GreedySearch(const Model& model) : model_(model), continuing_(mode
 uint32_t GreedySearch::Find(std::string_view word, bool specials, uint32_t* ids,
                             uint32_t* ends) const {
   if (HasMoreChars(word, model_.config->max_input_chars)) return 0;
-  const auto size = static_cast<uint32_t>(word.size());
+  const auto size = Size32(word);
   trie::Unit from = model_.pieces.root();
   uint32_t count = 0;
   for (uint32_t begin = 0; begin < size; from = continuing_) {

@@ -33,7 +33,7 @@ class GreedySearch {
   // the unknown token; add may have been called then. O(codes.size() * max_piece_chars).
   template <class F>
   bool Match(std::span<const uint16_t> codes, const F& add) const {
-    const auto size = static_cast<uint32_t>(codes.size());
+    const auto size = Size32(codes);
     trie::Unit from = model_.pieces.root();
     for (uint32_t begin = 0; begin < size; from = continuing_) {
       uint32_t id = trie::kNoValue, end = begin;

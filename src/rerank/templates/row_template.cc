@@ -227,7 +227,7 @@ class Compiler {
                                    [](const Part& part) { return part.kind == RANKFEED_PART_DOCUMENT; });
       if (step.parts.empty()) {
         fixed->ids = step.ids.data();
-        fixed->id_count = static_cast<uint32_t>(step.ids.size());
+        fixed->id_count = Size32(step.ids);
       } else if (!out.document.empty()) {
         return refuse("what follows the document, apart from it, is the same in all rows");
       } else if (at != step.parts.end()) {
@@ -263,7 +263,7 @@ class Compiler {
     if (row_.max_length != 0) info.max_length = row_.max_length + out_.beside_limit;
     out_.Limits(info.max_length, &info.max_query_tokens, &info.max_tokens_per_doc);
     if (section_ == 1) return;
-    info.prefix_tokens = out_.steps[0].parts.empty() ? static_cast<uint32_t>(out_.steps[0].ids.size()) : 0;
+    info.prefix_tokens = out_.steps[0].parts.empty() ? Size32(out_.steps[0].ids) : 0;
     info.max_documents = row_.max_documents != 0 ? row_.max_documents : 0xffffffff;
     info.max_query_tokens = row_.max_query_tokens;
     info.max_tokens_per_doc = row_.max_document_tokens;
@@ -355,7 +355,7 @@ rankfeed_status RowTemplate::Init(const Model& of, const rankfeed_row_template& 
   rules = row;
   pair.struct_size = sizeof(pair);
   pair.row_template = static_cast<rankfeed_template*>(this);
-  info.literal_bytes = static_cast<uint32_t>(text.size());
+  info.literal_bytes = Size32(text);
   const rankfeed_status status = Compiler(row, encoder, this, why).Compile();
   if (status == RANKFEED_OK) magic = kTemplateMagic;
   return status;
@@ -366,7 +366,7 @@ rankfeed_status RowTemplate::List(rankfeed_encoder& encoder, uint32_t flags, Rol
                                   rankfeed_encoding* io) const {
   const std::span<int32_t> out(io->input_ids, io->capacity);
   size_t count = 0;
-  roles.count = static_cast<uint32_t>(documents.size());
+  roles.count = Size32(documents);
   for (size_t at = 0; at != sections[3];) {
     if (at == sections[1]) roles.document = View(documents[roles.number]);
     const Step& step = steps[at];

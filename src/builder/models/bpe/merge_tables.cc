@@ -17,7 +17,7 @@ namespace rankfeed::builder {
 namespace {
 
 [[noreturn]] void Refuse(const std::string& has, const std::string& limit_of, uint64_t limit) {
-  throw BuildError(RANKFEED_E_LIMIT, 0, "the model " + OverLimit(has, limit_of, limit));
+  throw BuildError(RANKFEED_E_LIMIT, "the model ", OverLimit(has, limit_of, limit));
 }
 
 // Finds a factor for each bucket, those with most pairs first, so that all pairs have slots of their

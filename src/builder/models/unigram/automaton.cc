@@ -138,7 +138,7 @@ class Build {
       is = (is + list[k]) * 0x9e3779b97f4a7c15u;
       hash[k] = is ^= is >> 32;
     }
-    const auto size = static_cast<uint32_t>(out_.edges.size());
+    const auto size = Size32(out_.edges);
     const uint32_t known = lists_.try_emplace(is, size).first->second;
     const auto begin = out_.edges.begin() + known;
     // Lists of one hash that differ are not shared.

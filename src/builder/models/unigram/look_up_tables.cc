@@ -42,7 +42,7 @@ class PathFinder {
     search_.Clear();
     uint16_t padded[image::kMaxSegmentPieceChars + kVectorSlack] = {};
     std::copy(codes.begin(), codes.end(), padded);
-    search_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
+    search_.Append(padded, Size32(codes), word_start);
     const unigram::ExactnessRule rule(model_, config_.cost_unit);
     search_.Solve(model_, kernels_, rule);
     return search_.path(0);
@@ -126,7 +126,7 @@ SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbo
     if (!Spell(raw, neighbours, characters, &text)) continue;
     const unigram::Path path = finder.Solve(codes, word);
     if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
-    const auto size = static_cast<uint32_t>(text.size());
+    const auto size = Size32(text);
     const auto key =
         fast::SegmentKey::Make(text.data(), size, fast::SegmentKey::Tag(size, word));
     segments.push_back({key, finder.id(0), path.info});

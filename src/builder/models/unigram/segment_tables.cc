@@ -83,8 +83,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   std::vector<SectionData> out;
   out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
   out.emplace_back(SectionId::kSegmentTable, std::move(segments.entries));
-  AddCharInfo(characters.info(), &out);
-  out.emplace_back(SectionId::kExpansions, characters.expansions());
+  characters.AddSections(&out);
   out.emplace_back(SectionId::kTrieUnits, std::move(automaton.units));
   out.emplace_back(SectionId::kAutomatonStates, std::move(automaton.states));
   out.emplace_back(SectionId::kAutomatonFails, std::move(automaton.fails));

@@ -37,9 +37,9 @@ using image::Step;
 std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
   bool splits = false, isolates = false;
   for (const Step& step : model.pre_tokenizer) {
-    if (step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
+    if (step.Is(Op::kWhitespaceSplit)) {
       splits = true;
-    } else if (step.op == static_cast<uint32_t>(Op::kPunctuation) &&
+    } else if (step.Is(Op::kPunctuation) &&
                step.arg0 == image::kIsolated) {
       isolates = true;
     } else {
@@ -51,71 +51,35 @@ std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
 }
 
 // The meanings of raw characters.
-class WordCharacters {
+class WordCharacters : public CharacterTable {
  public:
   WordCharacters(const Model& model, const NormalizedCharacters& normalized, bool isolates)
-      : model_(model), normalized_(normalized), isolates_(isolates), info_(0x110000) {
-    for (char32_t cp = 0; cp < 0x110000; ++cp) {
-      // Surrogates are not in any text, but in three bytes that are no UTF-8.
-      const bool surrogate = cp >= 0xd800 && cp < 0xe000;
-      const CharInfo joins = surrogate ? CharInfo::OfGeneralPath() : normalized.joins(cp);
-      info_[cp] = joins.TakesGeneralPath() ? CharInfo::OfGeneralPath() : joins | Meaning(cp);
-      if (cp >= 0x80 && MayBeginToken(cp)) info_[cp] = CharInfo::OfGeneralPath();
+      : CharacterTable(model, isolates), normalized_(normalized) {
+    Fill([&](char32_t cp) { return normalized.joins(cp); }, [&](char32_t cp) { return Meaning(cp); });
+    char room[4];
+    for (char32_t cp = 0x80; cp < 0x110000; ++cp) {
+      if (MayBeginToken(normalized.Of(cp, room))) info_[cp] = CharInfo::OfGeneralPath();
     }
   }
 
   CharInfo operator[](char32_t cp) const { return info_[cp]; }
-  const std::vector<CharInfo>& info() const { return info_; }
-  const std::vector<uint16_t>& expansions() const { return expansions_.all(); }
 
   // Tells whether a character is one code inside of a word, in any company.
   bool IsPlain(char32_t cp) const { return info_[cp].StandsAlone() && Code(cp) != 0; }
   // Tells whether a character is a word of its own.
-  bool IsSign(char32_t cp) const {
+  bool IsOneWord(char32_t cp) const {
     return info_[cp].IsOneWord() && !info_[cp].IsMark() && Code(cp) != 0;
   }
   bool IsSeparator(char32_t cp) const { return info_[cp] == CharInfo::OfSpace(); }
   uint32_t Code(char32_t cp) const { return info_[cp].code(); }
 
  private:
-  // Tells whether a character becomes the begin of an added token of normalized text.
-  bool MayBeginToken(char32_t cp) const {
-    if (model_.added_normalized.empty()) return false;
-    char room[4];
-    const std::string_view text = normalized_.Of(cp, room);
-    return std::any_of(text.begin(), text.end(), [&](char c) {
-      trie::Unit unit = model_.added_normalized.root();
-      return model_.added_normalized.Step(unit, static_cast<uint8_t>(c) + 1u);
-    });
-  }
-
-  uint16_t CodeOf(char32_t c) const {
-    const uint32_t code = model_.codes[c];
-    return static_cast<uint16_t>(code != 0 ? code : model_.config->code_count);
-  }
-
   CharInfo Meaning(char32_t cp) {
-    if (!normalized_.IsChanged(cp) && !unicode::IsWhiteSpace(cp)) {
-      const bool sign = isolates_ && unicode::HasProp(model_, cp, image::kPunctuationProp);
-      return (sign ? CharInfo::OfSpace() : CharInfo()) | CharInfo::OfCode(CodeOf(cp));
-    }
     char room[4];
-    const std::string_view text = normalized_.Of(cp, room);
-    std::vector<uint16_t>& list = list_;
-    list.assign(1, 0);
-    bool spaces = false;
-    for (size_t at = 0; at < text.size();) {
-      const utf8::Decoded c = utf8::Decode(text, at);
-      at += c.size;
-      const bool space = unicode::IsWhiteSpace(c.code_point);
-      const bool sign =
-          isolates_ && unicode::HasProp(model_, c.code_point, image::kPunctuationProp);
-      spaces |= space || sign;
-      if (sign) list.push_back(image::kSign);
-      list.push_back(space ? uint16_t{0} : CodeOf(c.code_point));
-    }
-    const CharInfo words = spaces ? CharInfo::OfSpace() : CharInfo();
-    const size_t count = list.size() - 1;
+    const bool ends_word = ListCodes(normalized_.Of(cp, room), unicode::IsWhiteSpace);
+    const CharInfo words = ends_word ? CharInfo::OfSpace() : CharInfo();
+    const std::vector<uint16_t>& list = list_;
+    const size_t count = list[0];
     if (count == 1) return words | CharInfo::OfCode(list[1]);
     if (count == 2 && list[1] == image::kSign) return words | CharInfo::OfCode(list[2]);
     // A character between spaces.
@@ -123,17 +87,10 @@ class WordCharacters {
     if (count != 0 && std::all_of(list.begin() + 1, list.end(), [](uint16_t c) { return c == 0; })) {
       return words;
     }
-    list[0] = static_cast<uint16_t>(count);
-    const CharInfo info = expansions_.Add(list);
-    return info.Expands() ? info | words : info;
+    return AddList(ends_word);
   }
 
-  const Model& model_;
   const NormalizedCharacters& normalized_;
-  const bool isolates_;
-  std::vector<CharInfo> info_;  // by code point
-  ExpansionLists expansions_;
-  std::vector<uint16_t> list_;  // of the character at hand
 };
 
 // The raw bytes that separate words, that are words of their own, and those inside of words. Empty
@@ -149,7 +106,7 @@ std::optional<Bytes> AsciiBytes(const WordCharacters& characters) {
     const bool ends_word = info.EndsWord();
     if (ends_word && (info.IsMark() || info.Expands())) return std::nullopt;
     if (characters.IsSeparator(b)) bytes.separators.Add(b);
-    else if (characters.IsSign(b)) bytes.signs.Add(b);
+    else if (characters.IsOneWord(b)) bytes.signs.Add(b);
     else if (ends_word) return std::nullopt;
     else if (characters.IsPlain(b)) bytes.letters.Add(b);
   }
@@ -164,14 +121,12 @@ void AddWord(const Model& model, const WordCharacters& characters, std::string_v
              uint32_t id, Words* words) {
   const utf8::Decoded first = utf8::Decode(piece, 0);
   const bool alone = first.size == piece.size();
-  for (size_t at = 0; at < piece.size();) {
-    const utf8::Decoded c = utf8::Decode(piece, at);
+  for (const utf8::Decoded c : utf8::Characters(piece)) {
     const bool is_word = characters.IsPlain(c.code_point) ||
-                         (alone && characters.IsSign(c.code_point));
+                         (alone && characters.IsOneWord(c.code_point));
     if (!c.valid || !is_word || characters[c.code_point].bases() != 0) return;
     // It becomes itself, not another character that the piece does not hold.
     if (characters.Code(c.code_point) != model.codes[c.code_point]) return;
-    at += c.size;
   }
   words->emplace_back(piece, id);
   if (first.code_point < 'a' || first.code_point > 'z') return;
@@ -198,7 +153,7 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
   }
   SegmentTable table = EmptySegmentTable(words.size());
   for (const auto& [word, id] : words) {
-    const auto size = static_cast<uint32_t>(word.size());
+    const auto size = Size32(word);
     // Every boundary begins a word here (fast/scan.h).
     const auto key = fast::SegmentKey::Make(word.data(), size,
                                                fast::SegmentKey::Tag(size, /*word_start=*/true));
@@ -241,7 +196,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Mod
   }
   Pipeline pipeline;
   for (const Step& step : model.normalizer) {
-    pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
+    pipeline.precompiled |= step.Is(Op::kPrecompiled);
   }
   const CharsmapKeys keys(model, pipeline);
   NormalizedCharacters normalized(model, keys);
@@ -265,8 +220,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Mod
   std::vector<SectionData> out;
   out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
   out.emplace_back(SectionId::kSegmentTable, std::move(table.entries));
-  AddCharInfo(characters.info(), &out);
-  out.emplace_back(SectionId::kExpansions, characters.expansions());
+  characters.AddSections(&out);
   return out;
 }
 
