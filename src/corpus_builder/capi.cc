@@ -5,12 +5,11 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/aligned_memory.h"
 #include "builder/base/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/rewrite.h"
@@ -26,86 +25,49 @@ using rankfeed::corpus_builder::Guarded;
 using rankfeed::corpus_builder::Report;
 using rankfeed::corpus_builder::Writer;
 
-struct FreeScratch {
-  void operator()(void* scratch) const { rankfeed::AlignedFree(scratch); }
-};
+void Check(rankfeed_status status) {
+  if (status != RANKFEED_OK) throw BuildError(status, rankfeed_status_message(status));
+}
 
 // Tokenizes texts of any length; the encoder is made again, larger, when a longer one comes.
 class TextEncoder {
  public:
-  TextEncoder(const rankfeed_model* model, uint32_t flags, bool offsets)
-      : model_(model), flags_(flags), offsets_(offsets) {}
+  TextEncoder(const rankfeed_model* model, uint32_t flags, bool offsets) : model_(model), offsets_(offsets) {
+    options_.flags = flags;
+  }
   bool has_model() const { return model_ != nullptr; }
 
-  void Encode(rankfeed_text text) {
-    if (encoder_ == nullptr || text.size > max_bytes_) Grow(text.size);
-    rankfeed_encode_options options{};
-    options.struct_size = sizeof(options);
-    options.flags = flags_;
-    rankfeed_encoding io{};
-    io.struct_size = sizeof(io);
-    rankfeed_status status;
-    do {  // twice at most: the count needed is reported
-      Resize(std::max<size_t>(io.count, text.size / 2 + 16));
-      io.capacity = static_cast<uint32_t>(ids.size());
-      io.input_ids = ids.data();
-      io.offset_begin = offsets_ ? begin.data() : nullptr;
-      io.offset_end = offsets_ ? end.data() : nullptr;
-      status = rankfeed_encode(encoder_, text, &options, &io);
-    } while (status == RANKFEED_E_OUTPUT_SIZE && io.count > ids.size());
+  const rankfeed::Encoding& Encode(rankfeed_text text) {
+    if (!encoder_ || text.size > max_bytes_) Grow(text.size);
+    const rankfeed_status status = encoder_->Encode({text.data, text.size}, options_, &encoding_).status;
     if (status == RANKFEED_E_LIMIT) {
-      throw BuildError(status, 0, "a text " + rankfeed::detail::StretchTooLong(model_, text.size, 0) +
-                                      ", in the rankfeed_limits of an encoder whose ids are put instead");
+      throw BuildError(status, "a text ", rankfeed::detail::StretchTooLong(model_, text.size, 0),
+                       ", in the rankfeed_limits of an encoder whose ids are put instead");
     }
     Check(status);
-    count = io.count;
+    return encoding_;
   }
-
-  std::vector<int32_t> ids;
-  std::vector<uint32_t> begin, end;
-  uint32_t count = 0;
 
  private:
-  void Resize(size_t capacity) {
-    capacity = std::min<size_t>(capacity, UINT32_MAX);
-    if (ids.size() < capacity) ids.resize(capacity);
-    if (!offsets_) return;
-    if (begin.size() < capacity) begin.resize(capacity);
-    if (end.size() < capacity) end.resize(capacity);
-  }
   void Grow(size_t text_bytes) {
     const size_t most = rankfeed_max_text_bytes(model_);
     if (text_bytes > most) {
-      throw BuildError(RANKFEED_E_LIMIT, 0,
-                       "a text has " + std::to_string(text_bytes) +
-                           " bytes; the limit of the vocabulary is " + std::to_string(most));
+      throw BuildError(RANKFEED_E_LIMIT, "a text has ", text_bytes, " bytes; the limit of the vocabulary is ", most);
     }
-    size_t max_bytes = std::max<size_t>(max_bytes_, 64 << 10);
-    while (max_bytes < text_bytes) max_bytes *= 2;
-    max_bytes = std::min(max_bytes, most);
-    rankfeed_limits limits{};
-    limits.struct_size = sizeof(limits);
-    limits.max_text_bytes = static_cast<uint32_t>(max_bytes);
-    limits.with_offsets = offsets_;
-    rankfeed_mem_req need;
-    Check(rankfeed_encoder_mem_req(model_, &limits, &need));
-    const size_t size = (need.size + need.alignment - 1) / need.alignment * need.alignment;
-    encoder_ = nullptr;
-    scratch_.reset(rankfeed::AlignedAlloc(need.alignment, size));
-    if (scratch_ == nullptr) throw std::bad_alloc();
-    Check(rankfeed_encoder_init(model_, &limits, scratch_.get(), size, &encoder_));
-    max_bytes_ = max_bytes;
-  }
-  static void Check(rankfeed_status status) {
-    if (status != RANKFEED_OK) throw BuildError(status, 0, rankfeed_status_message(status));
+    while (max_bytes_ < text_bytes) max_bytes_ *= 2;
+    max_bytes_ = std::min(max_bytes_, most);
+    encoder_.reset();
+    auto made = rankfeed::Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_, 0);
+    if (!made) Check(made.error().status);
+    encoder_.emplace(std::move(*made));
   }
 
   const rankfeed_model* model_;
-  uint32_t flags_;
   bool offsets_;
-  size_t max_bytes_ = 0;
-  std::unique_ptr<void, FreeScratch> scratch_;
-  rankfeed_encoder* encoder_ = nullptr;
+  rankfeed_encode_options options_{.struct_size = sizeof(rankfeed_encode_options)};
+  size_t max_bytes_ = 64 << 10;
+  std::optional<rankfeed::Encoder> encoder_;
+  rankfeed::Encoding encoding_;
 };
 
 // Throws unless the store belongs to the model.
@@ -114,8 +76,8 @@ void CheckVocabulary(const char* path, const rankfeed::corpus::Header& header,
   if (header.parity != info.parity || header.id_count != info.id_count ||
       header.encode_flags != encode_flags || header.template_hash != template_hash ||
       !std::equal(std::begin(info.config_hash), std::end(info.config_hash), header.config_hash)) {
-    throw BuildError(RANKFEED_E_VOCABULARY, 0,
-                     std::string(path) + ": " + rankfeed_status_message(RANKFEED_E_VOCABULARY));
+    throw BuildError(RANKFEED_E_VOCABULARY,
+                     path, ": ", rankfeed_status_message(RANKFEED_E_VOCABULARY));
   }
 }
 
@@ -149,13 +111,12 @@ rankfeed_status rankfeed_corpus_writer_open(const char* path, const rankfeed_mod
                                             const rankfeed_corpus_writer_options* options,
                                             rankfeed_corpus_writer** out,
                                             rankfeed_builder_error* error) {
-  if (out == nullptr) return Report(error, RANKFEED_E_ARGUMENT, 0, "out is null");
+  if (out == nullptr) return Report(error, RANKFEED_E_ARGUMENT, "out is null");
   *out = nullptr;
   // The size of programs compiled before the field was there.
   constexpr size_t kWithoutTemplate = offsetof(rankfeed_corpus_writer_options, row_template);
   if (options != nullptr && options->struct_size != sizeof(*options) && options->struct_size != kWithoutTemplate) {
-    return Report(error, RANKFEED_E_STRUCT_SIZE, 0,
-                  rankfeed_status_message(RANKFEED_E_STRUCT_SIZE));
+    return Report(error, RANKFEED_E_STRUCT_SIZE);
   }
   rankfeed_corpus_writer_options o = {};
   if (options != nullptr) std::memcpy(&o, options, options->struct_size);
@@ -170,10 +131,10 @@ rankfeed_status rankfeed_corpus_writer_open(const char* path, const rankfeed_mod
       (o.row_template != nullptr && rankfeed_template_get_info(o.row_template, &row) != RANKFEED_OK) ||
       (model == nullptr && o.mode == RANKFEED_CORPUS_CREATE) ||
       (model != nullptr && rankfeed_model_get_info(model, &info) != RANKFEED_OK)) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   if (row.query_is_joined != 0) {
-    return Report(error, RANKFEED_E_UNSUPPORTED, 0, "the row template joins the query to a document, whose ids alone are no use");
+    return Report(error, RANKFEED_E_UNSUPPORTED, "the row template joins the query to a document, whose ids alone are no use");
   }
   return Guarded(error, [&] {
     if (o.mode == RANKFEED_CORPUS_CREATE) {
@@ -194,7 +155,7 @@ rankfeed_status rankfeed_corpus_writer_put(rankfeed_corpus_writer* writer, rankf
   if (writer == nullptr || id.data == nullptr || source == nullptr ||
       (source->ids == nullptr && source->text.data == nullptr && source->text.size != 0) ||
       (source->ids == nullptr && !writer->encoder.has_model())) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   return Guarded(error, [&] {
     const std::string_view key(id.data, id.size);
@@ -205,18 +166,15 @@ rankfeed_status rankfeed_corpus_writer_put(rankfeed_corpus_writer* writer, rankf
                          {source->offset_end, ends});
       return;
     }
-    TextEncoder& encoder = writer->encoder;
-    encoder.Encode(writer->TextOf(source->text));
-    const size_t offsets = encoder.begin.empty() ? 0 : encoder.count;
-    writer->writer.Put(key, {encoder.ids.data(), encoder.count}, {encoder.begin.data(), offsets},
-                       {encoder.end.data(), offsets});
+    const rankfeed::Encoding& e = writer->encoder.Encode(writer->TextOf(source->text));
+    writer->writer.Put(key, e.input_ids, e.offset_begin, e.offset_end);
   });
 }
 
 rankfeed_status rankfeed_corpus_writer_remove(rankfeed_corpus_writer* writer, rankfeed_text id,
                                               rankfeed_builder_error* error) {
   if (writer == nullptr || id.data == nullptr) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   return Guarded(error, [&] { writer->writer.Remove({id.data, id.size}); });
 }
@@ -224,7 +182,7 @@ rankfeed_status rankfeed_corpus_writer_remove(rankfeed_corpus_writer* writer, ra
 rankfeed_status rankfeed_corpus_writer_commit(rankfeed_corpus_writer* writer,
                                               rankfeed_builder_error* error) {
   if (writer == nullptr) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   return Guarded(error, [&] { writer->writer.Commit(); });
 }
@@ -235,7 +193,7 @@ void rankfeed_corpus_writer_close(rankfeed_corpus_writer* writer) {
 
 rankfeed_status rankfeed_corpus_compact(const char* path, rankfeed_builder_error* error) {
   if (path == nullptr) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   return Guarded(error, [&] { rankfeed::corpus_builder::Compact(path); });
 }
@@ -244,7 +202,7 @@ rankfeed_status rankfeed_corpus_merge(const char* const* sources, size_t source_
                                       const char* path, rankfeed_builder_error* error) {
   if (path == nullptr || (source_count != 0 && sources == nullptr) ||
       std::any_of(sources, sources + source_count, [](const char* s) { return s == nullptr; })) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   return Guarded(error, [&] {
     const std::vector<std::string> names(sources, sources + source_count);

@@ -11,14 +11,18 @@
 
 namespace rankfeed::corpus_builder {
 
-inline rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code,
-                              uint64_t byte_offset, const char* message) {
+// Writes an error with its message, or with that of its status; returns the status.
+inline rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, const char* message,
+                              uint64_t byte_offset = 0) {
   if (error != nullptr && error->struct_size >= sizeof(*error)) {
     error->code = code;
     error->byte_offset = byte_offset;
     std::snprintf(error->message, sizeof(error->message), "%s", message);
   }
   return code;
+}
+inline rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code) {
+  return Report(error, code, rankfeed_status_message(code));
 }
 
 template <class F>
@@ -27,11 +31,11 @@ rankfeed_status Guarded(rankfeed_builder_error* error, F run) {
     run();
     return RANKFEED_OK;
   } catch (const builder::BuildError& e) {
-    return Report(error, e.code, e.byte_offset, e.what());
+    return Report(error, e.code, e.what(), e.byte_offset);
   } catch (const std::bad_alloc&) {
-    return Report(error, RANKFEED_E_NO_MEMORY, 0, rankfeed_status_message(RANKFEED_E_NO_MEMORY));
+    return Report(error, RANKFEED_E_NO_MEMORY);
   } catch (const std::exception& e) {  // std::length_error: a size no container can have
-    return Report(error, RANKFEED_E_LIMIT, 0, e.what());
+    return Report(error, RANKFEED_E_LIMIT, e.what());
   }
 }
 

@@ -37,10 +37,10 @@ Storage Allocate(rankfeed_mem_req need) {
 
 [[noreturn]] void ThrowErrno(const std::string& path, int error) {
   if (const char* const why = rankfeed::files::WhyUnreadable(path.c_str(), rankfeed::files::ReadAs::kWhole))
-    throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
+    throw BuildError(RANKFEED_E_IO, path, ": ", why, ", not a file");
   char text[128];
   rankfeed::files::ErrorText(error, text, sizeof text);
-  throw BuildError(RANKFEED_E_IO, 0, path + ": " + text);
+  throw BuildError(RANKFEED_E_IO, path, ": ", text);
 }
 
 // One open store.
@@ -56,9 +56,9 @@ class Store {
                                   rankfeed_corpus_mem_req().size, &mapping_, &corpus_, &detail);
     if (status == RANKFEED_E_IO) ThrowErrno(path, static_cast<int>(detail.item));
     if (status != RANKFEED_OK) {
-      throw BuildError(status, detail.byte_offset,
-                       path + ": " + rankfeed_status_message(status) + " (at byte " +
-                           std::to_string(detail.byte_offset) + ")");
+      throw BuildError(status,
+                       path, ": ", rankfeed_status_message(status), " (at byte ",
+                           detail.byte_offset, ")").At(detail.byte_offset);
     }
   }
   Store(const Store&) = delete;
@@ -123,9 +123,9 @@ void CheckSize(const ShardEntry& shard) {
     ThrowErrno(shard.path, error);
   }
   if (info.size != shard.bytes) {
-    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0,
-                     shard.path + ": has " + std::to_string(info.size) +
-                         " bytes, and the manifest says " + std::to_string(shard.bytes));
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE,
+                     shard.path, ": has ", info.size,
+                         " bytes, and the manifest says ", shard.bytes);
   }
 }
 
@@ -134,14 +134,14 @@ void CheckCounts(const Manifest& manifest, const ShardEntry& shard, const rankfe
   info.struct_size = sizeof(info);
   (void)rankfeed_corpus_get_info(corpus, &info);
   if (Hex(info.config_hash) != manifest.config_hash) {
-    throw BuildError(RANKFEED_E_VOCABULARY, 0,
-                     shard.path + ": made with another vocabulary than the manifest says");
+    throw BuildError(RANKFEED_E_VOCABULARY,
+                     shard.path, ": made with another vocabulary than the manifest says");
   }
   if (info.documents != shard.documents || info.tokens != shard.tokens) {
-    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0,
-                     shard.path + ": has " + std::to_string(info.documents) + " documents and " +
-                         std::to_string(info.tokens) + " tokens, and the manifest says " +
-                         std::to_string(shard.documents) + " and " + std::to_string(shard.tokens));
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE,
+                     shard.path, ": has ", info.documents, " documents and ",
+                         info.tokens, " tokens, and the manifest says ",
+                         shard.documents, " and ", shard.tokens);
   }
 }
 
@@ -176,13 +176,13 @@ void OpenSet(const std::string& path, const rankfeed_model* model,
   const rankfeed_status status = rankfeed_corpus_set_open(
       shards.data(), count, flags, out->set_storage.get(), need.size, &set, &detail);
   if (status == RANKFEED_E_IMAGE_STRUCTURE) {
-    throw BuildError(status, detail.byte_offset,
-                     out->manifest.shards[detail.item].path +
-                         ": has a document that belongs into another shard by its id's hash");
+    throw BuildError(status,
+                     out->manifest.shards[detail.item].path,
+                         ": has a document that belongs into another shard by its id's hash").At(detail.byte_offset);
   }
   if (status != RANKFEED_OK) {
     const std::string& at = detail.item < count ? out->manifest.shards[detail.item].path : path;
-    throw BuildError(status, 0, at + ": " + rankfeed_status_message(status));
+    throw BuildError(status, at, ": ", rankfeed_status_message(status));
   }
   out->corpus = set;
 }
@@ -194,7 +194,7 @@ rankfeed_status rankfeed_corpus_load(const char* path, const rankfeed_model* mod
                                      rankfeed_loaded_corpus** out, rankfeed_builder_error* error) {
   if (out != nullptr) *out = nullptr;
   if (path == nullptr || out == nullptr) {
-    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+    return Report(error, RANKFEED_E_ARGUMENT);
   }
   return rankfeed::corpus_builder::Guarded(error, [&] {
     auto loaded = std::make_unique<rankfeed_loaded_corpus>();
