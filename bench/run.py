@@ -9,9 +9,11 @@ usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
 (bench/text_streams.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
-keeps the numbers it had. Parts: ratios, doors, forms, peers, threads, stream, latency, query, scaling, open, instructions, receipt.
+keeps the numbers it had. Parts: ratios, doors, forms, peers, threads, stream, latency, query, scaling, open, instructions, receipt,
+models (with torch, of scripts/python-env.sh hf).
 """
 import argparse
+import glob
 import hashlib
 import json
 import os
@@ -25,7 +27,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
 PROGRAMS = {"latency": "bench_latency", "query": "bench_query", "scaling": "bench_scaling", "open": "bench_open"}
-PARTS = "ratios,doors,forms,peers,threads,stream,latency,query,scaling,open,instructions,receipt"
+PARTS = "ratios,doors,forms,peers,threads,stream,latency,query,scaling,open,instructions,receipt,models"
 # Other versions of tokenizers beside the current one, in environments of their own.
 OTHER_TOKENIZERS = {"tokenizers_0.21": ("0.21", "requirements-0.21.txt"), "tokenizers_1.0rc": ("pre", "requirements-pre.txt")}
 
@@ -209,6 +211,18 @@ class Runner:
         subprocess.run(command, check=True, stdout=sys.stderr)
         for name in (docs, queries):
             os.remove(name)
+
+
+    def models(self):
+        subprocess.run([os.path.join(ROOT, "scripts", "python-env.sh"), "hf"], check=True, stdout=sys.stderr)
+        python = venv(".venv-bench-models", "requirements-models.txt")
+        torch = glob.glob(os.path.join(ROOT, ".venv-hf", "lib", "python3*", "site-packages"))[0]
+        command = [python, "-B", os.path.join(ROOT, "bench", "bench_models.py"), self.o.build, "--texts", os.path.join(self.o.shared, "xquad", "en.jsonl"),
+                   "--vocabulary", os.path.join(self.o.shared, "xlmr.tokenizer.json"), "--json", result("models.json"), *self.o.models.split()]
+        subprocess.run(command, check=True, env=dict(self.environment, PYTHONPATH=torch), stdout=sys.stderr)
+        report = read("models.json")
+        with open(result("models.json"), "w") as f:
+            json.dump({"machine": machine(), **report}, f, indent=1)
 
 
 # ---- the sections of RESULTS.md ----
@@ -464,13 +478,28 @@ def doors_section(ratios, doors):
     return "\n".join(out)
 
 
+def models_section(report):
+    v, rows = report["versions"], []
+    for row in report["rows"]:
+        by = {e["name"]: e for e in row["engines"]}
+        peer = lambda name: "{ms:,.0f} ms in calls of {together}: **{0:.2f}** ({1:.2f}–{2:.2f})".format(
+            *(by[name]["ratio"][k] for k in ("median", "min", "max")), **by[name]) if name in by else "–"
+        rows.append([row["shape"] + (f", {row['layers']} layers"), f"{row['rows']} rows, {row['tokens']:,} tokens" + (", all of one length" if row["tokens"] == row["rows"] * row["longest"] else ""),
+                     f"{by['rankfeed']['ms']:,.0f} ms", peer("PyTorch"), peer("ONNX Runtime"), row["load"]])
+    return (f"`bench_models.py`: the same random weights in float32 and the same rows on one thread, scores compared first; PyTorch {v['torch']} below transformers {v['transformers']} (SDPA, which it "
+            f"lacks for DeBERTa), ONNX Runtime {v['onnxruntime']} with the graph of torch.onnx.export. CPU time of a query: the peers' best of calls of 8, 16 and 32 rows, sorted by length; in bold "
+            f"rankfeed's time over theirs, median of the rounds, with the lowest and highest. {cpu_of(report)}.\n\n"
+            + table(["shape", "documents", "rankfeed", "PyTorch", "ONNX Runtime", "load of the machine"], rows)
+            + ("\nNot run: " + "; ".join(report["not_run"]) + "\n" if report["not_run"] else ""))
+
+
 HEAD = """# Results
 
 Written by `bench/run.py` (do not edit). How to read the tables, and which figures to distrust: [NOTES.md](NOTES.md). `bench/run.py --plot`
 draws the measurements of the last run.
 """
 SECTIONS = ["In short", "Machine", "Ratios to other exact engines", "Doors", "Every published form", "WordPiece and BPE", "Peers", "Peers with several threads", "A long stream", "One call",
-            "Cost against length", "Cost against candidates", "Threads", "Opening and memory", "Per answered query", "Instructions", "Not run"]
+            "Cost against length", "Cost against candidates", "Threads", "Opening and memory", "Per answered query", "Rerankers", "Instructions", "Not run"]
 README_STREAM = "| A long stream, MB/s"
 README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
 
@@ -533,6 +562,8 @@ def write(problems):
                 open_section(data["open"])]
     if receipt:
         out += ["## Per answered query\n", receipt_section(receipt)]
+    if models := read("models.json"):
+        out += ["## Rerankers\n", models_section(models)]
     rows = []
     for name, label in (("instructions_xlmr_hf.json", "HuggingFace parity"), ("instructions_xlmr_sp.json", "SentencePiece parity")):
         r = read(name)
@@ -561,6 +592,7 @@ def main():
     parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,many,all", help="of the peers on one thread")
     parser.add_argument("--min-time", default="0.1", help="seconds per repetition of the Google Benchmark programs")
     parser.add_argument("--only", default=PARTS)
+    parser.add_argument("--models", default="", help="options of bench_models.py")
     parser.add_argument("--plot", action="store_true")
     o = parser.parse_args()
     os.makedirs(RESULTS, exist_ok=True)
