@@ -10,7 +10,6 @@ tokenizers, those of AutoTokenizer's backend those of rankfeed over its serializ
 Exit status 0: no difference, 1: some, 77: transformers missing.
 """
 
-import argparse
 import json
 import random
 import subprocess
@@ -184,10 +183,8 @@ def same(written, made):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rankfeed", required=True)
+    parser = E.arguments(__doc__, "rankfeed", "seed")
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     logging.set_verbosity_error()
     rng, report, notes = random.Random(args.seed), E.Report(limit=3), 0

@@ -9,7 +9,6 @@ refuses must be refused.
 Exit status 0: no difference, 1: some, 77: transformers missing.
 """
 
-import argparse
 import json
 import random
 import sys
@@ -144,10 +143,8 @@ def compare(program, folder, tokenizer, name, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rankfeed", required=True)
+    parser = E.arguments(__doc__, "rankfeed", "seed")
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     logging.set_verbosity_error()
     rng, cuts, report, refused = random.Random(args.seed), random.Random(args.seed), E.Report(limit=3), 0

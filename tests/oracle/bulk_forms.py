@@ -15,7 +15,6 @@ Differing texts are printed, reduced; the run goes on. --results appends a line 
 other texts.
 """
 
-import argparse
 import json
 import random
 import subprocess
@@ -32,7 +31,6 @@ import forms as F  # noqa: E402
 import mixtures  # noqa: E402
 import stress  # noqa: E402
 from diff_hf import tokenizers  # noqa: E402
-from versions import pinned  # noqa: E402
 
 
 class Texts:
@@ -113,20 +111,12 @@ def write_result(path, args, names, progress):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
-    parser.add_argument("--base", required=True, type=Path, help="XLM-R's tokenizer.json")
+    parser = E.arguments(__doc__, "driver", "seed", "results", "pieces", "stream", "xquad", "base")
     parser.add_argument("--pairs", type=int, default=10_000_000, help="(text, form), of all forms together")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=int, default=3, help="differing texts shown of each form and kind of result")
     parser.add_argument("--form", action="append", choices=F.NAMES, metavar="NAME", help="one form (repeatable)")
-    parser.add_argument("--pieces", type=int, help="first pieces of the vocabulary only")
-    parser.add_argument("--xquad")
-    parser.add_argument("--stream", help="texts.jsonl of bench/text_streams.py")
-    parser.add_argument("--results", help="fuzz/results.jsonl, to append to")
     args = parser.parse_args()
-    E.require(tokenizers.__version__ == pinned("tokenizers"),
-              f"tokenizers {tokenizers.__version__} is not {pinned('tokenizers')}")
+    E.require_wheel("tokenizers", tokenizers.__version__)
     E.require(args.base.exists(), f"{args.base} is not there")
     base, words = F.base_of_xlmr(args.base, args.pieces), bulk_texts.words(args.xquad, args.stream)
     names, every, pieces = args.form or F.NAMES, F.forms(base), base.fragments()

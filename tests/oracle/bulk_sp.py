@@ -12,7 +12,6 @@ short texts are rebased. One text is one comparison. About 4 us each; differing 
 appends a line for fuzz/report.py. Another seed gives other texts.
 """
 
-import argparse
 import itertools
 import json
 import random
@@ -58,15 +57,9 @@ def large_scores(folder, count, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver", "seed", "results", "stream", "xquad", limit=5)
     parser.add_argument("--texts", type=int, default=100_000_000, help="of all models together")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=5)
     parser.add_argument("--large", type=int, default=4, help="generated models with large scores")
-    parser.add_argument("--xquad")
-    parser.add_argument("--stream", help="texts.jsonl of bench/text_streams.py")
-    parser.add_argument("--results", help="fuzz/results.jsonl, to append to")
     parser.add_argument("models", nargs="+", type=Path)
     args = parser.parse_args()
     words, report, started = bulk_texts.words(args.xquad, args.stream), E.Report(args.limit), time.monotonic()

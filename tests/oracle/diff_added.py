@@ -9,7 +9,6 @@ add_prefix_space. A file with a token that its normalizer makes nothing of must 
 token between all characters. --count: texts of all files together; they are drawn from the tokens and what they are made of.
 """
 
-import argparse
 import json
 import os
 import random
@@ -104,11 +103,9 @@ def answers(pair, text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver", "seed")
     parser.add_argument("--count", type=int, default=20000)
     parser.add_argument("--files", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     report, rng, refused, panics = E.Report(limit=1), random.Random(args.seed), 0, 0
     for number in range(args.files):

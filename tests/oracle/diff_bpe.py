@@ -19,7 +19,6 @@ them (--left-out), over each N-th text of every language; and golden.jsonl of th
 bench/text_streams.py, whole. --file: one of the vocabularies, such as qwen/tokenizer.json (repeatable).
 """
 
-import argparse
 import ast
 import itertools
 import json
@@ -244,8 +243,7 @@ def whole(args, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver")
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("sweep")
     one.add_argument("--data", type=Path, required=True)

@@ -12,7 +12,6 @@ vocabulary, for quick runs. Differing texts are printed, reduced. Exit status 0:
 wheel or data missing.
 """
 
-import argparse
 import json
 import random
 import sys
@@ -25,7 +24,6 @@ import engine as E  # noqa: E402
 import forms as F  # noqa: E402
 import mixtures  # noqa: E402
 import stress  # noqa: E402
-from versions import pinned  # noqa: E402
 
 # Off the fast road, by reason; README.md, "Limits", says so.
 OFF_ROAD = {}
@@ -116,19 +114,13 @@ def compare(form, eng, base, texts, words, args, report, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
-    parser.add_argument("--base", required=True, type=Path, help="XLM-R's tokenizer.json")
+    parser = E.arguments(__doc__, "driver", "seed", "pieces", "base", limit=2)
     parser.add_argument("--xquad", required=True, type=Path)
     parser.add_argument("--form", action="append", choices=F.NAMES, metavar="NAME", help="one form (repeatable)")
-    parser.add_argument("--pieces", type=int, help="first pieces of the vocabulary only")
     parser.add_argument("--passages", type=int, help="passages and questions of each language (default: all)")
     parser.add_argument("--count", type=int, default=1000, help="generated texts of each of two kinds")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=2, help="mismatches shown of each kind")
     args = parser.parse_args()
-    wheel = diff_hf.tokenizers.__version__
-    E.require(wheel == pinned("tokenizers"), f"tokenizers {wheel} is not {pinned('tokenizers')}")
+    E.require_wheel("tokenizers", diff_hf.tokenizers.__version__)
     E.require(args.base.exists() and args.xquad.exists(), f"{args.base} or {args.xquad} is not there")
     base = F.base_of_xlmr(args.base, args.pieces)
     texts = rows(args.xquad, args.passages)

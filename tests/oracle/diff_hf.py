@@ -10,7 +10,6 @@ ids, with and without special tokens; decode of the ids found and of random ones
 truncated. Exit status 0: no mismatch, 1: mismatches, 77: wheel missing.
 """
 
-import argparse
 import json
 import random
 import sys
@@ -21,7 +20,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
 import stress  # noqa: E402
-from versions import pinned  # noqa: E402
 
 try:
     import numpy as np
@@ -291,10 +289,7 @@ def run_refused(args, eng, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=3, help="mismatches shown of each kind")
+    parser = E.arguments(__doc__, "driver", "seed", limit=3)
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("xlmr")
     one.add_argument("file")
@@ -308,8 +303,7 @@ def main():
     none = commands.add_parser("refused")
     none.add_argument("--base", action="append", default=[])
     args = parser.parse_args()
-    E.require(tokenizers.__version__ == pinned("tokenizers"),
-              f"tokenizers {tokenizers.__version__} is not {pinned('tokenizers')}")
+    E.require_wheel("tokenizers", tokenizers.__version__)
     eng = E.Engine(args.driver)
     report = E.Report(args.limit)
     run = {"xlmr": run_file, "variants": run_variants, "refused": run_refused}[args.command]

@@ -13,7 +13,6 @@ Unigram nor BPE must be refused. --wheel (default: the version that tests/requir
 installed.
 """
 
-import argparse
 import json
 import random
 import sys
@@ -27,7 +26,6 @@ import numpy as np  # noqa: E402
 import sp_models  # noqa: E402
 import spm_proto  # noqa: E402
 import stress  # noqa: E402
-from versions import pinned  # noqa: E402
 
 try:
     import sp_wheel
@@ -214,19 +212,15 @@ def check_refused(eng, path, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
-    parser.add_argument("--wheel", default=pinned("sentencepiece"), help="version that must be installed")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=3, help="mismatches shown of each kind")
-    parser.add_argument("--xquad")
+    parser = E.arguments(__doc__, "driver", "seed", "xquad", limit=3)
+    parser.add_argument("--wheel", help="version that must be installed, else the pinned one")
     parser.add_argument("--count", type=int, default=12500, help="stress texts for each model")
     parser.add_argument("--random", type=int, default=30, help="generated models of each kind")
     parser.add_argument("--long", type=int, default=256, help="kilobytes of each long text")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("models", nargs="*")
     args = parser.parse_args()
-    E.require(sp_wheel.VERSION == args.wheel, f"sentencepiece {sp_wheel.VERSION} is not {args.wheel}")
+    E.require_wheel("sentencepiece", sp_wheel.VERSION, args.wheel)
     mode = sp_wheel.MODE
     eng, report = E.Engine(args.driver), E.Report(args.limit)
     missing = [p for p in args.models if not Path(p).exists()]

@@ -11,7 +11,6 @@ text, parted by an added token. --count: random strings of up to 24 characters a
 strings over one or two characters of each class that a pattern tells apart. Without --all a sweep takes samples.
 """
 
-import argparse
 import ast
 import itertools
 import json
@@ -231,13 +230,11 @@ def patterns(args, engine, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver", "seed")
     parser.add_argument("what", choices=("worlds", "sweep", "presplits", "patterns"))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--length", type=int, default=3)
     parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
     engine, report = E.Engine(args.driver), E.Report()

@@ -11,7 +11,6 @@ all but one of the vocabularies, by samples. Random texts are drawn from pieces 
 specially, over published vocabularies and over random tiny files.
 """
 
-import argparse
 import itertools
 import json
 import random
@@ -226,8 +225,7 @@ def stream(args, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver", "seed")
     parser.add_argument("mode", choices=("sweep", "worlds", "random", "stream"))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--texts", type=Path)
@@ -235,7 +233,6 @@ def main():
     parser.add_argument("--length", type=int, default=4)
     parser.add_argument("--count", type=int, default=20000)
     parser.add_argument("--files", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     E.require(args.data is None or (args.data / FOLDERS[0]).exists(), f"{args.data} is not there")
     report, start = E.Report(limit=8), time.time()

@@ -218,10 +218,9 @@ def transformers(run):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = E.arguments(__doc__, "driver")
     packages = {f.__name__: f for f in (sentencepiece, tokenizers, transformers)}
     parser.add_argument("package", choices=packages)
-    parser.add_argument("--driver", required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--stream", required=True)
     parser.add_argument("--quick", action="store_true")

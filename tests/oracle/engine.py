@@ -2,14 +2,18 @@
 """Client of rankfeed_test_driver (tests/support/driver.cc, which documents the protocol), and what
 all comparisons share: columns of results, escaping, and reduction of a differing text."""
 
+import argparse
 import os
 import struct
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+from versions import pinned
 
 ADD_SPECIAL_TOKENS, OFFSETS_CODE_POINTS, SPLIT_SPECIAL_TOKENS, ERROR_ON_SPECIAL = 1, 2, 4, 8
 OFFSETS_UTF16 = 32
@@ -231,7 +235,36 @@ class Report:
         return 1 if self.bad or not self.checks else 0
 
 
+# Options that several comparisons have.
+OPTIONS = {
+    "driver": dict(required=True),
+    "rankfeed": dict(required=True),
+    "base": dict(required=True, type=Path, help="XLM-R's tokenizer.json"),
+    "seed": dict(type=int, default=1),
+    "pieces": dict(type=int, help="first pieces of the vocabulary only"),
+    "xquad": {},
+    "stream": dict(help="texts.jsonl of bench/text_streams.py"),
+    "results": dict(help="fuzz/results.jsonl, to append to"),
+}
+
+
+def arguments(doc, *options, limit=None):
+    """The parser of a comparison, with the options of OPTIONS that it names; limit: the default of --limit."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in options:
+        parser.add_argument("--" + name, **OPTIONS[name])
+    if limit is not None:
+        parser.add_argument("--limit", type=int, default=limit, help="mismatches shown of each kind")
+    return parser
+
+
 def require(condition, reason):
     if not condition:
         print(f"SKIPPED: {reason}")
         sys.exit(SKIPPED)
+
+
+def require_wheel(package, version, wanted=None):
+    """Skips where the wheel is not the wanted version, or the one that tests/requirements.txt pins."""
+    wanted = wanted or pinned(package)
+    require(version == wanted, f"{package} {version} is not {wanted}")

@@ -9,7 +9,6 @@ tokens, which a converter leaves to the class; forms that only older releases wr
 status 0: all equal, 1: differences, 77: transformers missing.
 """
 
-import argparse
 import json
 import struct
 import sys
@@ -136,8 +135,7 @@ def judged(form, every, base):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", required=True, type=Path, help="XLM-R's tokenizer.json")
+    parser = E.arguments(__doc__, "base")
     parser.add_argument("--pieces", type=int, default=2000)
     args = parser.parse_args()
     E.require(args.base.exists(), f"{args.base} is not there")

@@ -8,7 +8,6 @@ and stress texts.
 --sp-only is for environments that have no tokenizers wheel.
 """
 
-import argparse
 import json
 import random
 import struct
@@ -160,8 +159,7 @@ def pin_sp(reference, report, model, seed, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver")
     parser.add_argument("--sp-only", action="store_true")
     parser.add_argument("--charsmap", help="a .model whose map is compared too")
     parser.add_argument("--count", type=int, default=20000)

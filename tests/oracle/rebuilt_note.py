@@ -11,7 +11,6 @@ Files of BPE are small ones in the forms that are published, with each of the cl
 Exit status 0: as it must be, 1: not, 77: transformers missing.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -133,9 +132,7 @@ def noted(program, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rankfeed", required=True)
-    parser.add_argument("--base", required=True, type=Path, help="XLM-R's tokenizer.json")
+    parser = E.arguments(__doc__, "rankfeed", "base")
     parser.add_argument("--pieces", type=int, default=500)
     parser.add_argument("--every", type=int, default=1)
     args = parser.parse_args()

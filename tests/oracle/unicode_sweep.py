@@ -11,7 +11,6 @@ knows no character of beyond U+FFFF.
   unicode_sweep.py --driver D [--all] [--only NAME,...]
 """
 
-import argparse
 import base64
 import json
 import sys
@@ -89,11 +88,9 @@ def texts_of(template, points):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--driver", required=True)
+    parser = E.arguments(__doc__, "driver", limit=10)
     parser.add_argument("--all", action="store_true", help="the empty planes completely too")
     parser.add_argument("--only", help="names, separated by commas")
-    parser.add_argument("--limit", type=int, default=10)
     args = parser.parse_args()
     eng, report = E.Engine(args.driver), E.Report(args.limit)
     points = list(code_points(args.all))
