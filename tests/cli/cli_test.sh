@@ -504,7 +504,12 @@ refused "a corpus that nothing asks" "candidates that a --trace names" "$rankfee
 refused "bad trace" "docs.jsonl:1: no string field \"query\"" "$rankfeed" audit --vocab v.rfimg --trace docs.jsonl
 refused "dead adapter" "ended without an answer" "$rankfeed" receipt run "${measure[@]}" --reference true -o none.json
 no_file "dead adapter" none.json
-refused "not a receipt" "not a receipt" "$rankfeed" receipt diff r.json audit.json
+refused "not a receipt" "^rankfeed: audit.json: not a receipt" "$rankfeed" receipt diff r.json audit.json
+sed 's/"schema_version": 3/"schema_version": 2/' r.json >old.json
+refused "a receipt of another version" "^rankfeed: old.json: schema version 2" "$rankfeed" receipt diff r.json old.json
+refused "a load without arrival times" "[(]--rate draws some" "$rankfeed" audit --vocab v.rfimg --docs docs.jsonl --load 1
+"$rankfeed" receipt statement r.json --vocab v.rfimg --trace t.jsonl -o stated.json >/dev/null || fail "receipt statement"
+equal "a receipt in a statement" "same: the ids of" "$("$rankfeed" receipt diff r.json stated.json | head -n 1 | cut -c1-16)"
 refused "a measured vocabulary in place" "memory of its own" "$rankfeed" receipt run "${measure[@]}" --pages file -o none.json
 "$rankfeed" receipt run "${measure[@]}" --pages base -o base.json >/dev/null || fail "receipt run --pages base"
 equal "pages of a receipt" '"asked": "base"' "$(grep -o '"asked": "[a-z]*"' base.json)"

@@ -26,8 +26,9 @@ struct TraceCommand {
 };
 
 void PrintText(const Run& run, const std::vector<Finding>& findings) {
-  fmt::print("{} {}, {}, on {}: {} queries, {} threads, {}\n", run.engine.implementation, run.engine.version,
+  fmt::print("{} {}, {}, on {}: {} queries, {} thread{}, {}\n", run.engine.implementation, run.engine.version,
              run.engine.family, run.workload_name, run.replay.requests.size(), run.replay.options.threads,
+             run.replay.options.threads == 1 ? "" : "s",
              run.replay.options.load > 0 ? fmt::format("open loop at load {:g}", run.replay.options.load)
                                          : "closed loop");
   const double work = HostWorkSeconds(run);

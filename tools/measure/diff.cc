@@ -14,12 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void Check(const Json& receipt, const char* which) {
+void Check(const Json& receipt, const std::string& name) {
   if (!receipt.is_object() || receipt.value("schema", "") != "rankfeed-receipt") {
-    throw std::runtime_error(std::string(which) + " is not a receipt");
+    throw std::runtime_error(name + ": not a receipt");
   }
   if (receipt.value("schema_version", 0) != kSchemaVersion) {
-    throw std::runtime_error(std::string(which) + " has schema version " +
+    throw std::runtime_error(name + ": schema version " +
                              receipt.value("schema_version", Json()).dump() + ", this program reads " +
                              std::to_string(kSchemaVersion));
   }
@@ -98,9 +98,9 @@ DiffVerdict VerdictOn(const Json& a, const Json& b) {
 
 }  // namespace
 
-Diff Compare(const Json& a, const Json& b, double tolerance) {
-  Check(a, "the first file");
-  Check(b, "the second file");
+Diff Compare(const Json& a, const Json& b, double tolerance, const std::string& name_a, const std::string& name_b) {
+  Check(a, name_a);
+  Check(b, name_b);
   Diff diff;
   const auto same = [&](const char* pointer, const char* what) {
     const Json::json_pointer at(pointer);

@@ -31,7 +31,8 @@ struct Diff {
 };
 
 // Numbers that differ by more than tolerance (0.05: 5 %), and everything else that differs. Throws
-// std::runtime_error when either is not a receipt of this schema version.
-Diff Compare(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b, double tolerance);
+// std::runtime_error, with its name, when either is not a receipt of this schema version.
+Diff Compare(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b, double tolerance,
+             const std::string& name_a = "the first", const std::string& name_b = "the second");
 
 }  // namespace rankfeed::measure

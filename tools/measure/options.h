@@ -36,6 +36,9 @@ struct MeasureOptions {
   measure::Run Run();
 };
 
+// Reads a receipt, or the one in a statement. Throws Failure for a file that holds neither.
+nlohmann::ordered_json ReadReceipt(const std::string& path);
+
 // Each adds a subcommand of `rankfeed receipt`.
 void AddStatement(CLI::App& receipt);
 void AddShow(CLI::App& receipt);

@@ -40,7 +40,7 @@ void RunReceipt(RunCommand& c) {
 }
 
 void RunDiff(const DiffCommand& c) {
-  const Diff diff = Compare(ReadJsonFile(c.a), ReadJsonFile(c.b), c.tolerance);
+  const Diff diff = Compare(ReadReceipt(c.a), ReadReceipt(c.b), c.tolerance, c.a, c.b);
   const DiffVerdict& v = diff.verdict;
   size_t worse = 0;
   for (const auto& line : diff.changed) worse += line.worse ? 1 : 0;

@@ -297,7 +297,7 @@ ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
   if (options.threads == 0) throw std::runtime_error("a replay needs a thread");
   if (workload.requests.empty()) throw std::runtime_error("the workload holds no request");
   if (options.load > 0 && workload.DurationSeconds() <= 0) {
-    throw std::runtime_error("the trace has no arrival times; it can only be replayed closed loop");
+    throw std::runtime_error("the requests have no arrival times (--rate draws some for made ones): without --load they are replayed in a closed loop");
   }
   size_t count = workload.requests.size();
   if (options.max_seconds > 0 && options.load > 0) {

@@ -143,19 +143,11 @@ void PrintSideBySide(const Json& many) {
   row("latency p99, us", at("/replay/latency_us/p99"));
 }
 
-Json ReadReceipt(const std::string& path) {
-  Json receipt = ReadJsonFile(path);
-  // A statement holds one.
-  if (receipt.contains("predicate")) receipt = Json(receipt["predicate"]);
-  if (!receipt.is_object() || receipt.value("schema", "") != "rankfeed-receipt") throw Failure(path + ": not a receipt");
-  return receipt;
-}
-
 void RunShow(const ShowCommand& c) {
   Json many = Json::array();
   for (const std::string& path : c.receipts) {
     many.push_back({{"name", path.substr(path.rfind('/') + 1)}, {"receipt", ReadReceipt(path)}});
-    if (many.size() > 1) many.back()["verdict"] = Compare(many[0]["receipt"], many.back()["receipt"], 0).verdict.sentence;
+    if (many.size() > 1) many.back()["verdict"] = Compare(many[0]["receipt"], many.back()["receipt"], 0, c.receipts[0], path).verdict.sentence;
   }
   const Json& receipt = many[0]["receipt"];
   if (!c.html.empty()) WriteTextFile(c.html, ReportHtml(many.size() > 1 ? Json{{"receipts", many}} : Json{{"receipt", receipt}}));
@@ -171,6 +163,14 @@ void RunShow(const ShowCommand& c) {
 }
 
 }  // namespace
+
+Json ReadReceipt(const std::string& path) {
+  Json receipt = ReadJsonFile(path);
+  // A statement holds one.
+  if (receipt.contains("predicate")) receipt = Json(receipt["predicate"]);
+  if (!receipt.is_object() || receipt.value("schema", "") != "rankfeed-receipt") throw Failure(path + ": not a receipt");
+  return receipt;
+}
 
 void AddShow(CLI::App& receipt) {
   auto* command = receipt.add_subcommand("show", "Print receipts, or those in statements, for people: one, or several side by side");
