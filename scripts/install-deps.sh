@@ -42,6 +42,7 @@ long_packages=(
   g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
   chromium                           # draws the audit report
   debootstrap                        # a bare Debian 12, in which a test pastes the README
+  buildah crun                       # the image of packaging/Containerfile
   wine64                             # the libraries of the wheel for Windows
   nginx-light prometheus docker-compose openssl # read the files of packaging/deploy
   rustc cargo golang-go              # the C API from Rust and Go, the crates of bindings/rust
