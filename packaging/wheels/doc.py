@@ -20,7 +20,9 @@ package that pip builds; its scores are equal to the bit or lie so near; the pro
 |---|---|---|---|"""
 TAIL = """
 An aarch64 wheel for Linux runs under qemu-user. Interpreters that neither Debian nor PyPI has, for musl and without the
-GIL, are compiled from Debian's sources of Python; Debian's musl loads the former.
+GIL, are compiled from Debian's sources of Python; Debian's musl loads the former. Where Debian's servers do not have the
+source of 3.14 that their lists name, the wheel for its free threads is made with the headers of Debian's own 3.14, which
+has the GIL and the same headers but for one line (`Py_GIL_DISABLED`), and is **built, not run**.
 
 ## macOS
 
