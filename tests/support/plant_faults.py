@@ -49,8 +49,8 @@ FAULTS = {
     "vanishes": ("fast/decode.cc", "previous = info.AsUnknown();  // the last code may be\n",
                  "previous = codes.empty() ? info : info.AsUnknown();\n", "decode_test", "decode_test"),
     # fast, look-up
-    "repeats": ("fast/look_up.cc", "if (repeats[i].of < first) {", "if (repeats[i].of <= first) {", "forms_test decode_test look_up_test",
-                "(forms_each_._test|decode_test|look_up_test)"),
+    "repeats": ("fast/look_up.cc", "if (repeats[i].of < first) {", "if (repeats[i].of <= first) {", "roads_agree_test decode_test look_up_test",
+                "(roads_agree_._test|decode_test|look_up_test)"),
     "long_keys": ("fast/kernels/portable_look_up.cc",
                   "        uint32_t{((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0} &\n"
                   "        uint32_t{batch.keys[i].size() <= SegmentKey::kMaxBytes};",
@@ -58,7 +58,7 @@ FAULTS = {
                   "decode_test look_up_test", "(decode|look_up)_test"),
     # rerank, encode
     "pads": ("rerank/batch_layout.cc", "next += !pad;", "++next;", "rerank_parts_test", "rerank_parts_test"),
-    "refused": ("encode/text_encoder.cc", "  if (status != RANKFEED_OK) sink.count = call.text_begin();\n", "", "forms_test", "forms_batches_test"),
+    "refused": ("encode/text_encoder.cc", "  if (status != RANKFEED_OK) sink.count = call.text_begin();\n", "", "roads_agree_test", "roads_agree_batches_test"),
     # builder
     "between": ("builder/normalize/growth.cc", "    ForEach([](double& cost, uint32_t size) { cost = std::max<double>(cost, size); });\n", "",
                 "growth_test", "growth_test"),
