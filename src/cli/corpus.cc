@@ -18,6 +18,7 @@
 
 #include "cli/cli.h"
 #include "cli/corpus_shards.h"
+#include "cli/growing_encoder.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "parallel/cpus.h"
@@ -73,49 +74,41 @@ WriterPtr OpenWriter(const std::string& path, const rankfeed_model* model,
   return {writer, rankfeed_corpus_writer_close};
 }
 
-// One thread's encoder, made again when a longer text comes.
+// One thread's encoder of documents, as they are or as a row template has them.
 class Tokenizer {
  public:
-  // This returns the text that is tokenized for a document; it lives until the next call. row: null without one.
-  const std::string& TextOf(const RowTemplate* row, const std::string& document) {
-    if (row == nullptr) return document;
-    joined_.resize(document.size() + row->info().literal_bytes);
-    size_t size = 0;
-    CheckStatus(rankfeed_template_document(row->get(), {}, {}, Text(document), joined_.data(), joined_.size(),
-                                                    &size, nullptr), "document");
-    joined_.resize(size);
-    return joined_;
+  // row: null without one.
+  Tokenizer(const rankfeed_model* model, const RowTemplate* row, uint32_t flags, bool offsets, uint32_t max_stretch_bytes)
+      : model_(model), row_(row), max_stretch_bytes_(max_stretch_bytes), encoder_(model, offsets, max_stretch_bytes) {
+    options_.flags = flags;
   }
-  Error Encode(const rankfeed_model* model, const std::string& text, uint32_t flags, bool offsets,
-               uint32_t max_stretch_bytes, Encoding* out) {
-    if (!encoder_ || text.size() > max_bytes_) {
-      const size_t most = rankfeed_max_text_bytes(model);
-      if (text.size() > most) {
-        return Error{RANKFEED_E_LIMIT, "the text has " + std::to_string(text.size()) +
-                                           " bytes; the limit of the vocabulary is " +
-                                           std::to_string(most)};
-      }
-      while (max_bytes_ < text.size()) max_bytes_ *= 2;
-      max_bytes_ = std::min(max_bytes_, most);
-      encoder_.reset();
-      auto made = Encoder::Create(model, static_cast<uint32_t>(max_bytes_), offsets, Encoder::kDefaultCacheBytes,
-                                  max_stretch_bytes);
-      if (!made) return made.error();
-      encoder_.emplace(std::move(*made));
-    }
-    rankfeed_encode_options options{};
-    options.struct_size = sizeof(options);
-    options.flags = flags;
-    Error error = encoder_->Encode(text, options, out);
+  Error Encode(const std::string& document, Encoding* out) {
+    const std::string& text = TextOf(document);
+    if (const Error error = encoder_.Grow(text.size())) return error;
+    Error error = encoder_.For(text.size()).Encode(text, options_, out);
     if (error.status == RANKFEED_E_LIMIT) {
-      error.message = "the text " + serve::StretchError(model, text.size(), max_stretch_bytes);
+      error.message = "the text " + serve::StretchError(model_, text.size(), max_stretch_bytes_);
     }
     return error;
   }
 
  private:
-  size_t max_bytes_ = 64 << 10;
-  std::optional<Encoder> encoder_;
+  // Returns the text that is tokenized for a document.
+  const std::string& TextOf(const std::string& document) {
+    if (row_ == nullptr) return document;
+    joined_.resize(document.size() + row_->info().literal_bytes);
+    size_t size = 0;
+    CheckStatus(rankfeed_template_document(row_->get(), {}, {}, Text(document), joined_.data(), joined_.size(), &size,
+                                           nullptr), "document");
+    joined_.resize(size);
+    return joined_;
+  }
+
+  const rankfeed_model* model_;
+  const RowTemplate* row_;
+  uint32_t max_stretch_bytes_;
+  rankfeed_encode_options options_{.struct_size = sizeof(rankfeed_encode_options)};
+  GrowingEncoder encoder_;
   std::string joined_;
 };
 
@@ -155,7 +148,8 @@ ChunkPtr ReadChunk(TextSource* source) {
 Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t encode_flags,
                     bool offsets, const RowTemplate* row, rankfeed_corpus_writer* writer) {
   TextSource source(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
-  tbb::enumerable_thread_specific<Tokenizer> tokenizers;
+  tbb::enumerable_thread_specific<Tokenizer> tokenizers(
+      [&] { return Tokenizer(model, row, encode_flags, offsets, c.max_stretch_bytes); });
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   c.threads != 0 ? c.threads : UsableCpus());
   Totals totals;
@@ -168,9 +162,7 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
     Tokenizer& tokenizer = tokenizers.local();
     chunk->encodings.resize(chunk->texts.size());
     for (size_t i = 0; i < chunk->texts.size(); ++i) {
-      const std::string& text = tokenizer.TextOf(row, chunk->texts[i]);
-      if (const Error error =
-              tokenizer.Encode(model, text, encode_flags, offsets, c.max_stretch_bytes, &chunk->encodings[i])) {
+      if (const Error error = tokenizer.Encode(chunk->texts[i], &chunk->encodings[i])) {
         throw Failure("{}:{}: {}", c.docs, chunk->lines[i], error.message);
       }
     }

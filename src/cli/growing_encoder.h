@@ -16,22 +16,26 @@ class GrowingEncoder {
  public:
   GrowingEncoder(const rankfeed_model* model, bool offsets, uint32_t max_stretch_bytes = 0)
       : model_(model), offsets_(offsets), max_stretch_bytes_(max_stretch_bytes) {}
-  Encoder& For(size_t text_bytes) {
-    if (!encoder_ || text_bytes > max_bytes_) {
-      const size_t most = rankfeed_max_text_bytes(model_);
-      if (text_bytes > most) {
-        throw Failure("a text has " + std::to_string(text_bytes) +
-                      " bytes; the limit of the vocabulary is " + std::to_string(most));
-      }
-      while (max_bytes_ < text_bytes) max_bytes_ *= 2;
-      max_bytes_ = std::min(max_bytes_, most);
-      roads_ = Roads();
-      encoder_.reset();
-      auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_,
-                                  Encoder::kDefaultCacheBytes, max_stretch_bytes_);
-      if (!made) throw Failure(made.error().message);
-      encoder_.emplace(std::move(*made));
+  // Makes room for a text of so many bytes; returns what keeps it from that.
+  Error Grow(size_t text_bytes) {
+    if (encoder_ && text_bytes <= max_bytes_) return {};
+    const size_t most = rankfeed_max_text_bytes(model_);
+    if (text_bytes > most) {
+      return {RANKFEED_E_LIMIT, fmt::format("a text has {} bytes; the limit of the vocabulary is {}", text_bytes, most)};
     }
+    while (max_bytes_ < text_bytes) max_bytes_ *= 2;
+    max_bytes_ = std::min(max_bytes_, most);
+    roads_ = Roads();
+    encoder_.reset();
+    auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_, Encoder::kDefaultCacheBytes,
+                                max_stretch_bytes_);
+    if (!made) return made.error();
+    encoder_.emplace(std::move(*made));
+    return {};
+  }
+  // Returns an encoder with that room, or throws.
+  Encoder& For(size_t text_bytes) {
+    if (const Error error = Grow(text_bytes)) throw Failure(error.message);
     return *encoder_;
   }
 

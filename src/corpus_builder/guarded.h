@@ -25,6 +25,13 @@ inline rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status cod
   return Report(error, code, rankfeed_status_message(code));
 }
 
+// Throws why a store is refused, with the place.
+inline void CheckStore(rankfeed_status status, const std::string& path, const rankfeed_error_detail& detail) {
+  if (status == RANKFEED_OK) return;
+  throw builder::BuildError(status, path, ": ", rankfeed_status_message(status), " (at byte ", detail.byte_offset, ")")
+      .At(detail.byte_offset);
+}
+
 template <class F>
 rankfeed_status Guarded(rankfeed_builder_error* error, F run) {
   try {

@@ -55,11 +55,7 @@ class Store {
         rankfeed_corpus_open_file(path.c_str(), model, options, storage_.get(),
                                   rankfeed_corpus_mem_req().size, &mapping_, &corpus_, &detail);
     if (status == RANKFEED_E_IO) ThrowErrno(path, static_cast<int>(detail.item));
-    if (status != RANKFEED_OK) {
-      throw BuildError(status,
-                       path, ": ", rankfeed_status_message(status), " (at byte ",
-                           detail.byte_offset, ")").At(detail.byte_offset);
-    }
+    rankfeed::corpus_builder::CheckStore(status, path, detail);
   }
   Store(const Store&) = delete;
   ~Store() { rankfeed_image_unmap(&mapping_); }

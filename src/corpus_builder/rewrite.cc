@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "builder/base/model_spec.h"
+#include "corpus_builder/guarded.h"
 #include "corpus_builder/writer.h"
 
 namespace rankfeed::corpus_builder {
@@ -23,11 +24,7 @@ struct Source {
     rankfeed_status status =
         corpus::Bind(mapping.data(), mapping.size(), &corpus, nullptr, &detail);
     if (status == RANKFEED_OK) status = corpus::Verify(corpus, &detail);
-    if (status != RANKFEED_OK) {
-      throw BuildError(status,
-                       path, ": ", rankfeed_status_message(status), " (at byte ",
-                           detail.byte_offset, ")").At(detail.byte_offset);
-    }
+    CheckStore(status, path, detail);
   }
   FileMapping mapping;
   Corpus corpus;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "builder/base/model_spec.h"
+#include "corpus_builder/guarded.h"
 #include "platform/files/file_calls.h"
 
 #define XXH_INLINE_ALL
@@ -30,12 +31,7 @@ constexpr uint32_t kNone = PendingIndex::kNone;
 void BindOrThrow(const FileMapping& mapping, const std::string& path, corpus::Corpus* corpus) {
   rankfeed_error_detail detail{};
   detail.struct_size = sizeof(detail);
-  if (const rankfeed_status status =
-          corpus::Bind(mapping.data(), mapping.size(), corpus, nullptr, &detail)) {
-    throw BuildError(status,
-                     path, ": ", rankfeed_status_message(status), " (at byte ",
-                         detail.byte_offset, ")").At(detail.byte_offset);
-  }
+  CheckStore(corpus::Bind(mapping.data(), mapping.size(), corpus, nullptr, &detail), path, detail);
 }
 
 // Returns the file that a new store at path replaces: through symbolic links, which stay, and only

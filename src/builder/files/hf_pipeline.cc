@@ -116,77 +116,69 @@ StepSpec ReadMetaspace(const Json& value, Op op) {
   return step;
 }
 
+// A character of a regular expression, escapes resolved, or an operator ('s' is \s).
+struct RegexToken {
+  uint32_t cp;
+  bool literal;
+  bool Is(char op) const { return !literal && cp == static_cast<unsigned char>(op); }
+};
+
+// Returns the tokens of an expression; nothing for escapes that are not known.
+std::optional<std::vector<RegexToken>> TokensOf(std::string_view regex) {
+  constexpr std::string_view kOperators = ".^$*+?()[]{}|", kEscapes = "nrt", kEscaped = "\n\r\t";
+  std::vector<RegexToken> tokens;
+  bool escaped = false;
+  for (const utf8::Decoded c : utf8::Characters(regex)) {
+    if (!c.valid) return std::nullopt;
+    const uint32_t cp = c.code_point;
+    const char byte = cp < 0x80 ? static_cast<char>(cp) : '\0';
+    if (!escaped) {
+      escaped = cp == '\\';
+      if (!escaped) tokens.push_back({cp, byte == '\0' || kOperators.find(byte) == kOperators.npos});
+      continue;
+    }
+    escaped = false;
+    if (const size_t at = kEscapes.find(byte); at != kEscapes.npos) {
+      tokens.push_back({static_cast<unsigned char>(kEscaped[at]), true});
+    } else if (byte == 's') {
+      tokens.push_back({'s', false});  // White_Space
+    } else if (byte > ' ' && !(byte >= '0' && byte <= '9') && !((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z')) {
+      tokens.push_back({cp, true});
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (escaped || tokens.empty()) return std::nullopt;
+  return tokens;
+}
+
 }  // namespace
 
 std::optional<StepSpec> ReadRegex(std::string_view regex) {
-  // Tokens: characters (with escapes resolved) and operators, apart.
-  struct Token {
-    uint32_t cp;
-    bool literal;
-  };
-  std::vector<Token> tokens;
-  for (size_t at = 0; at < regex.size();) {
-    uint32_t cp;
-    if (!NextCodePoint(regex, &at, &cp)) return std::nullopt;
-    if (cp != '\\') {
-      const bool is_operator =
-          cp < 0x80 &&
-          std::string_view(".^$*+?()[]{}|").find(static_cast<char>(cp)) != std::string_view::npos;
-      tokens.push_back({cp, !is_operator});
-      continue;
-    }
-    if (!NextCodePoint(regex, &at, &cp)) return std::nullopt;
-    switch (cp) {
-      case 'n':
-        tokens.push_back({'\n', true});
-        break;
-      case 'r':
-        tokens.push_back({'\r', true});
-        break;
-      case 't':
-        tokens.push_back({'\t', true});
-        break;
-      case 's':
-        tokens.push_back({'s', false});
-        break;  // White_Space
-      default: {
-        const bool punctuation = cp < 0x80 && cp > 0x20 && !(cp >= '0' && cp <= '9') &&
-                                 !(cp >= 'A' && cp <= 'Z') && !(cp >= 'a' && cp <= 'z');
-        if (!punctuation) return std::nullopt;
-        tokens.push_back({cp, true});
-      }
-    }
+  const std::optional<std::vector<RegexToken>> found = TokensOf(regex);
+  if (!found) return std::nullopt;
+  const std::vector<RegexToken>& tokens = *found;
+  std::string literals, shape;  // shape: operators as written, characters as written between quotes
+  for (const RegexToken& token : tokens) {
+    if (token.literal) shape += '\'';
+    AppendUtf8(token.cp, &literals);
+    AppendUtf8(token.cp, &shape);
   }
-  if (tokens.empty()) return std::nullopt;
-  const auto all_literal = [&] {
-    for (const Token& t : tokens) {
-      if (!t.literal) return false;
-    }
-    return true;
-  };
   StepSpec step = Step(Op::kReplace);
-  if (all_literal()) {
-    for (const Token& t : tokens) AppendUtf8(t.cp, &step.a);
+  if (std::all_of(tokens.begin(), tokens.end(), [](const RegexToken& token) { return token.literal; })) {
+    step.a = literals;
     return step;
   }
-  std::string shape;  // operators as written, characters as written between quotes
-  for (const Token& t : tokens) {
-    if (t.literal) shape += '\'';
-    AppendUtf8(t.cp, &shape);
-  }
-  if (shape == "s{'2',}|['\n'\r'\t]") {
-    return Step(Op::kReplaceSpaces);
-  }
+  if (shape == "s{'2',}|['\n'\r'\t]") return Step(Op::kReplaceSpaces);
   if (!tokens[0].literal) return std::nullopt;
   step.op = Op::kReplaceRun;
   AppendUtf8(tokens[0].cp, &step.a);
-  if (tokens.size() == 2 && !tokens[1].literal && tokens[1].cp == '+') {
+  if (tokens.size() == 2 && tokens[1].Is('+')) {
     step.arg0 = 1;
     return step;
   }
   // c { digits , }
-  if (tokens.size() < 5 || tokens[1].literal || tokens[1].cp != '{' || tokens.back().literal ||
-      tokens.back().cp != '}' || tokens[tokens.size() - 2].cp != ',') {
+  if (tokens.size() < 5 || !tokens[1].Is('{') || !tokens.back().Is('}') || tokens[tokens.size() - 2].cp != ',') {
     return std::nullopt;
   }
   for (size_t i = 2; i + 2 < tokens.size(); ++i) {

@@ -162,11 +162,9 @@ void BeforeNormalization(Costs& costs, bool compat, bool compose) {
 void BeforeCharsmap(Costs& costs, const CharsmapView& charsmap) {
   Becomes becomes;
   for (const CharsmapRule& rule : charsmap.rules) {
-    size_t at = 0;
-    uint32_t cp = 0;
-    NextCodePoint(rule.key, &at, &cp);
+    const auto [cp, size, valid] = utf8::Decode(rule.key, 0);
     // A character inside a cluster that no rule covers stays as it is.
-    if (at == rule.key.size()) becomes[cp] = std::max(costs.Of(rule.replacement), costs[cp]);
+    if (valid && size == rule.key.size()) becomes[cp] = std::max(costs.Of(rule.replacement), costs[cp]);
   }
   const Costs after = costs;
   costs.Before(becomes);
@@ -177,90 +175,87 @@ void BeforeCharsmap(Costs& costs, const CharsmapView& charsmap) {
   costs.Scale(factor);
 }
 
-void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* charsmap,
-                      double* constant) {
-  const auto first = [&] {
-    size_t at = 0;
-    uint32_t cp = 0;
-    NextCodePoint(step.a, &at, &cp);
-    return cp;
-  };
-  using Op = image::NormalizerOp;
-  switch (Op{static_cast<uint32_t>(step.op)}) {
-    case Op::kPrecompiled:
-      if (charsmap != nullptr) BeforeCharsmap(costs, *charsmap);
-      break;
-    case Op::kLowercase: {
+// Calls f(code point) for each character of White_Space.
+template <class F>
+void ForEachWhiteSpace(const F& f) {
+  for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
+    if (u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) f(cp);
+  }
+}
+
+void BeforeFilter(Costs& costs, image::FilterOp op) {
+  using Op = image::FilterOp;
+  const double space = costs[' '];
+  Becomes becomes;
+  switch (op) {
+    case Op::kLowercase:
       // char::to_lowercase is the simple mapping except for U+0130 (i and a dot above).
-      Becomes becomes = {{0x130, costs['i'] + costs[0x307]}};
+      becomes = {{0x130, costs['i'] + costs[0x307]}};
       for (const auto& [cp, lower] : LowerCase()) becomes.emplace(cp, costs[lower]);
-      costs.Before(becomes);
-      break;
-    }
-    case Op::kNfc:
-      BeforeNormalization(costs, false, true);
-      break;
-    case Op::kNfd:
-      BeforeNormalization(costs, false, false);
-      break;
-    case Op::kNfkc:
-      BeforeNormalization(costs, true, true);
-      break;
-    case Op::kNfkd:
-      BeforeNormalization(costs, true, false);
       break;
     case Op::kNmt: {
       // Maps some characters to a space; all of them is a safe superset.
-      const double space = costs[' '];
-      Becomes becomes;
-      const auto maybe = [&](uint32_t begin, uint32_t last) {
-        for (uint32_t cp = begin; cp <= last; ++cp) becomes[cp] = std::max(costs[cp], space);
-      };
-      maybe(0, 0x1f);
-      maybe(0x1680, 0x1680);
-      maybe(0x2000, 0x20ff);
-      maybe(0x2581, 0x2581);
-      maybe(0xfe00, 0xffff);
-      costs.Before(becomes);
-      break;
-    }
-    case Op::kPrepend:
-      *constant += costs.Of(step.a);
-      break;
-    case Op::kReplace: {
-      const double missing = costs.Of(step.b) - costs.Of(step.a);
-      if (missing > 0) costs.Raise(first(), costs[first()] + missing);
-      break;
-    }
-    case Op::kReplaceRun:
-      costs.Raise(first(), costs.Of(step.b) / std::max(1u, step.arg0));
-      break;
-    case Op::kReplaceSpaces: {
-      const double becomes = costs.Of(step.b);
-      for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
-        if (!u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) continue;
-        const bool alone = cp == '\n' || cp == '\r' || cp == '\t';
-        costs.Raise(cp, alone ? becomes : becomes / 2);
+      constexpr std::pair<uint32_t, uint32_t> kSome[] = {
+          {0, 0x1f}, {0x1680, 0x1680}, {0x2000, 0x20ff}, {0x2581, 0x2581}, {0xfe00, 0xffff}};
+      for (const auto& [first, last] : kSome) {
+        for (uint32_t cp = first; cp <= last; ++cp) becomes[cp] = std::max(costs[cp], space);
       }
       break;
     }
-    case Op::kBertClean: {
-      const double space = costs[' '];
-      Becomes becomes = {{kReplacementCharacter, 0}};
-      for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
-        if (u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) becomes[cp] = space;
-      }
-      costs.Before(becomes);
+    case Op::kBertClean:
+      becomes = {{kReplacementCharacter, 0}};
+      ForEachWhiteSpace([&](uint32_t cp) { becomes[cp] = space; });
       break;
-    }
     case Op::kBertSpaceCjk:
-      costs.AddToCjk(2 * costs[' ']);
-      break;
-    case Op::kStrip:
+      return costs.AddToCjk(2 * space);
     case Op::kStripAccents:
     case Op::kBertStripMarks:
-      break;  // only remove characters
+      return;  // only remove characters
   }
+  costs.Before(becomes);
+}
+
+void BeforeEdit(Costs& costs, const StepSpec& step, double* constant) {
+  using Op = image::EditOp;
+  const double pattern = costs.Of(step.a), content = costs.Of(step.b);
+  const uint32_t first = step.a.empty() ? 0 : utf8::CodePointAt(step.a, 0);
+  switch (Op{static_cast<uint32_t>(step.op)}) {
+    case Op::kPrepend:
+      *constant += pattern;
+      return;
+    case Op::kReplace:
+      if (content > pattern) costs.Raise(first, costs[first] + (content - pattern));
+      return;
+    case Op::kReplaceRun:
+      return costs.Raise(first, content / std::max(1u, step.arg0));
+    case Op::kReplaceSpaces:
+      return ForEachWhiteSpace([&](uint32_t cp) {
+        const bool alone = cp == '\n' || cp == '\r' || cp == '\t';
+        costs.Raise(cp, alone ? content : content / 2);
+      });
+    case Op::kStrip:
+      return;  // only removes characters
+  }
+}
+
+void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* charsmap, double* constant) {
+  using Op = image::OtherNormalizerOp;
+  const auto op = static_cast<uint32_t>(step.op);
+  if (image::IsFilter(op)) return BeforeFilter(costs, image::FilterOp{op});
+  switch (Op{op}) {
+    case Op::kPrecompiled:
+      if (charsmap != nullptr) BeforeCharsmap(costs, *charsmap);
+      return;
+    case Op::kNfc:
+      return BeforeNormalization(costs, false, true);
+    case Op::kNfd:
+      return BeforeNormalization(costs, false, false);
+    case Op::kNfkc:
+      return BeforeNormalization(costs, true, true);
+    case Op::kNfkd:
+      return BeforeNormalization(costs, true, false);
+  }
+  BeforeEdit(costs, step, constant);
 }
 
 // Adds the pre-tokenizer's growth: Metaspace turns a space into its replacement and puts one before
@@ -272,13 +267,8 @@ void BeforePreTokenizer(Costs& costs, const ModelSpec& spec, double* constant) {
     const double replacement = static_cast<double>(step.a.size());
     const double prefix = step.arg0 == image::kPrependNever ? 0 : replacement;
     costs.Raise(' ', replacement);
-    if (words) {
-      for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
-        if (u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) {
-          costs.Raise(cp, prefix);  // the character goes, the next word's prefix comes
-        }
-      }
-    }
+    // The character goes, the next word's prefix comes.
+    if (words) ForEachWhiteSpace([&](uint32_t cp) { costs.Raise(cp, prefix); });
     const bool again = *constant > 0;  // a second Metaspace can prefix what the first has split
     if ((splits || again) && prefix > 0) costs.AddToAll(prefix);
     *constant += prefix;
