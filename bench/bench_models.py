@@ -71,13 +71,19 @@ class Graph(torch.nn.Module):
         return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
 
 
-def onnx_runs(model, folder):
+def export(model, folder):
+    """The path of its graph, exported for any number of rows and any length."""
     path = os.path.join(folder, "model.onnx")
     ids = torch.ones(2, 24, dtype=torch.int64)
     ids[1, 12:] = 0
     rows, length = torch.export.Dim("rows"), torch.export.Dim("length", max=512)
     torch.onnx.export(Graph(model), (ids, (ids != 0).long()), path, dynamo=True, input_names=["input_ids", "attention_mask"],
                       output_names=["logits"], dynamic_shapes=({0: rows, 1: length}, {0: rows, 1: length}), verbose=False)
+    return path
+
+
+def onnx_runs(model, folder):
+    path = export(model, folder)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -70,6 +70,7 @@ ELSEWHERE = {
     "python -m rankfeed pretokenize": "test:python_ray_long",
     "tests/serve/load_test.py": "test:serve_load_test",
     "bench/serve_load.py": "file:bench/serve_load.py",
+    "bench/bench_documents.py": "file:bench/bench_documents.py",
     "pip install .": "test:python_wheel",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
     "scripts/static-libs.sh": "test:consumer_static_whole",
