@@ -18,9 +18,13 @@ nlohmann::ordered_json ReadJsonFile(const std::string& path) {
   files::CheckReadable(path, files::ReadAs::kStream);
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Failure("{}: {}", path, strerror(errno));
-  auto json = nlohmann::ordered_json::parse(in, nullptr, false);
-  if (json.is_discarded()) throw Failure(path + ": not JSON");
-  return json;
+  try {
+    return nlohmann::ordered_json::parse(in);
+  } catch (const nlohmann::ordered_json::parse_error& error) {
+    throw Failure("{}: byte {}: not valid JSON", path, error.byte - 1);
+  } catch (const nlohmann::ordered_json::exception&) {
+    throw Failure(path + ": not JSON: a number too large for any type");
+  }
 }
 
 void WriteTextFile(const std::string& path, const std::string& text) {

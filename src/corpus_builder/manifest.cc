@@ -85,10 +85,7 @@ Manifest ParseManifest(std::string_view text, const std::string& path) {
   simdjson::dom::element document;
   const auto error = parser.parse(source.text).get(document);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-  if (error != simdjson::SUCCESS) {
-    throw builder::BuildError(RANKFEED_E_PARSE,
-                              path + ": not valid JSON: " + simdjson::error_message(error));
-  }
+  if (error != simdjson::SUCCESS) builder::FailParse(source, error);
   const Json root(source, document, "");
   CheckFormat(root);
   Manifest manifest;

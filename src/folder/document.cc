@@ -48,6 +48,7 @@ std::string ReadIfThere(const std::string& path) {
   if (!file && errno == ENOMEM) throw std::bad_alloc();
   if (!file) throw BuildError(RANKFEED_E_IO, path, ": ", std::generic_category().message(errno));
   std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text.empty()) throw BuildError(RANKFEED_E_PARSE, path, ": the file is empty");
   if (const char* const what = OtherKind(text)) throw BuildError(RANKFEED_E_PARSE, path, ": is ", what);
   return text;
 }
@@ -57,9 +58,7 @@ Document::Document(std::string_view text, std::string name, Root kind)
   ShortenIntegers(&source_.text);
   simdjson::dom::element root;
   const auto error = WithMemory(parser_.parse(source_.text).get(root));
-  if (error != simdjson::SUCCESS) {
-    throw BuildError(RANKFEED_E_PARSE, source_.name, ": not valid JSON: ", simdjson::error_message(error));
-  }
+  if (error != simdjson::SUCCESS) builder::FailParse(source_, error);
   root_.emplace(source_, root, "");
   const bool is_list = kind == Root::kList && root_->is_array();
   if (!root_->is_object() && !is_list) root_->Fail(RANKFEED_E_PARSE, "must be an object");

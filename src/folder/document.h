@@ -19,7 +19,7 @@ inline simdjson::error_code WithMemory(simdjson::error_code error) {
   return error;
 }
 
-// Reads a file whole; empty where there is none. Throws BuildError: IO for what is no file; PARSE for what is something
+// Reads a file whole; empty where there is none. Throws BuildError: IO for what is no file; PARSE for an empty one, and for what is something
 // else by its first bytes (a git-lfs pointer, a web page).
 std::string ReadIfThere(const std::string& path);
 

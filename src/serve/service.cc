@@ -81,7 +81,7 @@ std::optional<Response> Service::Admit(const Head& head, Clock::time_point arriv
   const Route* const route = FindRoute(head.path);
   const bool options = head.method == "OPTIONS", all = head.path == "*";
   if (!all && (route == nullptr || (route->action == Action::kReload && !admin_)))
-    return refuse(Kind::kNoRoute, fmt::format("there is no {}", head.path));
+    return refuse(Kind::kNoRoute, fmt::format("there is no {}{}", head.path, route == nullptr ? "" : " here, but on the listener of --admin-port"));
   const bool post = !all && IsPost(route->action);
   if (options || !(post ? head.method == "POST" : head.method == "GET" || head.method == "HEAD")) {
     Response out = options ? Response()

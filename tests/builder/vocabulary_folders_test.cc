@@ -102,7 +102,7 @@ TEST(ReadVocabTxt, Refusals) {
   beside.tokenizer_config = R"({"do_lower_case":"no"})";
   EXPECT_NE(Refusal(lines, beside).find("must be true or false"), std::string::npos);
   beside.tokenizer_config = "[";
-  EXPECT_NE(Refusal(lines, beside).find("folder/tokenizer_config.json: not valid JSON"),
+  EXPECT_NE(Refusal(lines, beside).find("folder/tokenizer_config.json: byte 1: not valid JSON"),
             std::string::npos);
 }
 
@@ -221,7 +221,7 @@ TEST(VocabJson, Refusals) {
   has(FromMerges(R"({"tokenizer_class":"CLIPTokenizer"})"), "\"CLIPTokenizer\" does not read vocab.json");
   has(FromMerges("", kMerges, VocabJson(), R"({"model_type":"clip"})"), "folder/config.json: byte 14: model_type \"clip\"");
   has(FromMerges(R"({"tokenizer_class":"RobertaTokenizer","sep_token":"<sep>"})"), "has no piece <sep>, which is the sep_token");
-  has(FromMerges(gpt2, kMerges, R"({"a":0}, "b":1})"), "folder/vocab.json: not valid JSON");
+  has(FromMerges(gpt2, kMerges, R"({"a":0}, "b":1})"), "folder/vocab.json: byte 7: not valid JSON");
   has(FromMerges(gpt2, kMerges, R"({"a":"0"})"), "folder/vocab.json: byte");
   has(FromMerges(gpt2, kMerges, "\xef\xbb\xbf{}"), "byte order mark");
   has(FromMerges(gpt2, std::string(100'000'000, 'x')), "folder/merges.txt: has 100000000 bytes");

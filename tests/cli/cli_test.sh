@@ -317,7 +317,7 @@ rm pipe.json
 mkdir folder.json
 refused "a folder as a template" "folder.json: is a folder, not a file" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template folder.json
 printf '{"parts": [' >broken.json
-refused "a broken template" "broken.json: not valid JSON" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template broken.json
+refused "a broken template" "broken.json: byte 11: not valid JSON" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template broken.json
 refused "unknown template" "no row template x; there are qwen3-reranker" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template x
 refused "special tokens of another vocabulary" "no such special token" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template qwen3-reranker
 refused "instruction without a template" "only a row template" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --instruction i
@@ -466,7 +466,7 @@ refused "folder of a .model" "no tokenizer.json, vocab.txt or vocab.json; --voca
 echo '{"padding_side": "up"}' >folder/tokenizer_config.json
 refused "bad configuration" 'padding_side is "up"; it must be left or right' "$rankfeed" batch --vocab folder --query a --docs ab.txt
 echo '[' >folder/tokenizer_config.json
-refused "broken configuration" "tokenizer_config.json is no JSON object" "$rankfeed" batch --vocab folder --query a --docs ab.txt
+refused "broken configuration" "tokenizer_config.json: byte 2: not valid JSON" "$rankfeed" batch --vocab folder --query a --docs ab.txt
 
 # receipt, audit, trace
 "$rankfeed" trace make --docs docs.jsonl --requests 6 --candidates 2 --rate 200 -o t.jsonl >/dev/null || fail "trace make"

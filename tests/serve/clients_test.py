@@ -43,20 +43,26 @@ DOCUMENTS = ["A panda is a bear.", "Bamboo.", "The capital of France is Paris.",
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = cls.start(["--workers", 2, "--model-name", "panda"], {"RANKFEED_API_KEY": KEY})
+        cls.log = tempfile.TemporaryFile("w+")
+        cls.server = cls.start(["--workers", 2, "--model-name", "panda"], {"RANKFEED_API_KEY": KEY}, cls.log)
         cls.url = f"http://127.0.0.1:{cls.server.port}"
         answer = cls.server.post("/v2/rerank", {"query": QUERY, "documents": DOCUMENTS}, Authorization=f"Bearer {KEY}")[1]
         cls.order = [r["index"] for r in answer["results"]]
         cls.scores = [r["relevance_score"] for r in answer["results"]]
 
     @classmethod
-    def start(cls, options, environment):
-        return Server(RANKFEED, (), options, environment)
+    def start(cls, options, environment, log):
+        return Server(RANKFEED, (), options, environment, log)
 
     @classmethod
     def tearDownClass(cls):
         rest, status = cls.server.stop()
         assert status == 0, rest
+        cls.log.seek(0)
+        for line in map(json.loads, cls.log):  # what the clients sent, as the service's log has it
+            if line["event"] == "request":
+                print(line["method"], line["path"], line["status"], line.get("dialect", "-"), line.get("rows", 0), "rows")
+        cls.log.close()
 
     def check(self, indices, scores, count=None):
         self.assertEqual(list(indices), self.order[:count])
@@ -174,11 +180,11 @@ class BertClients(Clients):
     """The same of a BERT cross-encoder's folder, by --model alone."""
 
     @classmethod
-    def start(cls, options, environment):
+    def start(cls, options, environment, log):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         bert_folder_test.write_folder(pathlib.Path(folder.name), "bert")
-        return Server(RANKFEED, (), options, environment, vocab=folder.name, model=folder.name, one_option=True, corpus=False)
+        return Server(RANKFEED, (), options, environment, log, vocab=folder.name, model=folder.name, one_option=True, corpus=False)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ class Log(Operators):
         self.assertEqual(server.post("/rerank", b"{secret")[0], 400)
         self.assertEqual(server.call("GET", "/none")[0], 404)
         self.assertEqual(server.call("GET", "/health")[0], 200)
+        self.assertEqual(server.post("//admin/reload", {}),  # on the listener of clients
+                         (404, {"error": "there is no /admin/reload here, but on the listener of --admin-port", "error_type": "NotFound"}))
         self.assertEqual(server.post("/admin/reload", {"model": "/no/such"})[0], 422)
         server.process.send_signal(signal.SIGHUP)
         self.until(lambda: self.lines("reload"))
@@ -70,6 +72,7 @@ class Log(Operators):
                          [("/rerank", "info", 200, "tei", None, 2), ("/v2/rerank", "info", 200, "cohere-v2", None, 2),
                           ("/v2/rerank", "warn", 400, "cohere-v2", "invalid", None), ("/rerank", "warn", 400, "tei", "malformed", None),
                           ("/none", "warn", 404, "tei", "no_route", None), ("/health", "debug", 200, None, None, None),
+                          ("/admin/reload", "warn", 404, "tei", "no_route", None),
                           ("/admin/reload", "warn", 422, "tei", "invalid", None)])
         self.assertGreater(requests[0]["tokens"], 10)
         self.assertGreaterEqual(requests[0]["ms"], requests[0]["queued_ms"])

@@ -2,6 +2,7 @@
 #include "builder/files/json_value.h"
 
 #include <algorithm>
+#include <new>
 
 #include "builder/base/code_points.h"
 #include "builder/base/limits.h"
@@ -24,7 +25,75 @@ size_t OffsetOf(const JsonSource& source, const std::string& pointer) {
   return static_cast<size_t>(token.data() - source.text.data());
 }
 
+size_t LocateBadUtf8(std::string_view text) {
+  size_t at = 0;
+  for (uint32_t cp; NextCodePoint(text, &at, &cp);) {
+  }
+  return at;
+}
+
+// Returns whether the lazy parser takes the value; it has stopped at the first broken one where not.
+bool Walk(simdjson::ondemand::value value, int depth) {
+  simdjson::ondemand::json_type type;
+  if (depth > 512 || value.type().get(type) != simdjson::SUCCESS) return false;
+  switch (type) {
+    case simdjson::ondemand::json_type::object: {
+      simdjson::ondemand::object object;
+      if (value.get_object().get(object) != simdjson::SUCCESS) return false;
+      for (auto field : object) {
+        simdjson::ondemand::value member;
+        if (field.value().get(member) != simdjson::SUCCESS || !Walk(member, depth + 1))
+          return false;
+      }
+      return true;
+    }
+    case simdjson::ondemand::json_type::array: {
+      simdjson::ondemand::array array;
+      if (value.get_array().get(array) != simdjson::SUCCESS) return false;
+      for (auto item : array) {
+        simdjson::ondemand::value element;
+        if (item.get(element) != simdjson::SUCCESS || !Walk(element, depth + 1)) return false;
+      }
+      return true;
+    }
+    case simdjson::ondemand::json_type::string: {
+      simdjson::ondemand::raw_json_string text;
+      return value.get_raw_json_string().get(text) == simdjson::SUCCESS;
+    }
+    case simdjson::ondemand::json_type::number: {
+      double number;
+      return value.get_double().get(number) == simdjson::SUCCESS;
+    }
+    case simdjson::ondemand::json_type::boolean: {
+      bool boolean;
+      return value.get_bool().get(boolean) == simdjson::SUCCESS;
+    }
+    default: {
+      bool is_null;
+      return value.is_null().get(is_null) == simdjson::SUCCESS && is_null;
+    }
+  }
+}
+
+size_t LocateError(const simdjson::padded_string& text) {
+  simdjson::ondemand::parser parser;
+  simdjson::ondemand::document document;
+  if (parser.iterate(text).get(document) != simdjson::SUCCESS) return 0;
+  simdjson::ondemand::value root;
+  if (document.get_value().get(root) == simdjson::SUCCESS) Walk(root, 0);
+  const char* at = nullptr;
+  if (document.current_location().get(at) != simdjson::SUCCESS) return text.size();
+  return std::min(static_cast<size_t>(at - text.data()), text.size());
+}
+
 }  // namespace
+
+void FailParse(const JsonSource& source, simdjson::error_code error) {
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  // The complete parser does not say where; the lazy one stops at the first broken value.
+  const size_t offset = error == simdjson::UTF8_ERROR ? LocateBadUtf8(source.text) : LocateError(source.text);
+  throw BuildError(RANKFEED_E_PARSE, source.name, ": byte ", offset, ": not valid JSON: ", simdjson::error_message(error)).At(offset);
+}
 
 std::string Json::path() const {
   if (pointer_.empty()) return "the document";

@@ -25,6 +25,9 @@ struct JsonSource {
   simdjson::padded_string text;
 };
 
+// Throws BuildError PARSE, which names the byte at which the text is broken. error: of the parser.
+[[noreturn]] void FailParse(const JsonSource& source, simdjson::error_code error);
+
 class Json {
  public:
   Json(const JsonSource& source, simdjson::dom::element element, std::string pointer)

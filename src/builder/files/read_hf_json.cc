@@ -40,7 +40,7 @@ class Reader {
     simdjson::dom::element document;
     const auto error = parser_.parse(source_.text).get(document);
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-    if (error != simdjson::SUCCESS) FailParse(error);
+    if (error != simdjson::SUCCESS) FailParse(source_, error);
     const Json root(source_, document, "");
     spec_.parity = RANKFEED_PARITY_HUGGINGFACE;
     spec_.source_name = "tokenizer.json";
@@ -89,76 +89,6 @@ class Reader {
     if (rebuilt_parser_.parse(rebuilt_source_.text).get(root) != simdjson::SUCCESS) throw std::bad_alloc();  // it was made from JSON
     rebuilt_.emplace(rebuilt_source_, root, "");
     spec_.changes += "\n" + members;
-  }
-
-  [[noreturn]] void FailParse(simdjson::error_code error) {
-    // The complete parser does not say where; the lazy one stops at the first broken value.
-    const size_t offset = error == simdjson::UTF8_ERROR ? LocateBadUtf8() : LocateError();
-    throw BuildError(RANKFEED_E_PARSE,
-                     source_.name, ": byte ", offset,
-                         ": not valid JSON: ", simdjson::error_message(error)).At(offset);
-  }
-
-  size_t LocateBadUtf8() const {
-    const std::string_view text = source_.text;
-    size_t at = 0;
-    for (uint32_t cp; NextCodePoint(text, &at, &cp);) {
-    }
-    return at;
-  }
-
-  static bool Walk(simdjson::ondemand::value value, int depth) {
-    simdjson::ondemand::json_type type;
-    if (depth > 512 || value.type().get(type) != simdjson::SUCCESS) return false;
-    switch (type) {
-      case simdjson::ondemand::json_type::object: {
-        simdjson::ondemand::object object;
-        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
-        for (auto field : object) {
-          simdjson::ondemand::value member;
-          if (field.value().get(member) != simdjson::SUCCESS || !Walk(member, depth + 1))
-            return false;
-        }
-        return true;
-      }
-      case simdjson::ondemand::json_type::array: {
-        simdjson::ondemand::array array;
-        if (value.get_array().get(array) != simdjson::SUCCESS) return false;
-        for (auto item : array) {
-          simdjson::ondemand::value element;
-          if (item.get(element) != simdjson::SUCCESS || !Walk(element, depth + 1)) return false;
-        }
-        return true;
-      }
-      case simdjson::ondemand::json_type::string: {
-        simdjson::ondemand::raw_json_string text;
-        return value.get_raw_json_string().get(text) == simdjson::SUCCESS;
-      }
-      case simdjson::ondemand::json_type::number: {
-        double number;
-        return value.get_double().get(number) == simdjson::SUCCESS;
-      }
-      case simdjson::ondemand::json_type::boolean: {
-        bool boolean;
-        return value.get_bool().get(boolean) == simdjson::SUCCESS;
-      }
-      default: {
-        bool is_null;
-        return value.is_null().get(is_null) == simdjson::SUCCESS && is_null;
-      }
-    }
-  }
-
-  size_t LocateError() {
-    simdjson::ondemand::parser parser;
-    simdjson::ondemand::document document;
-    if (parser.iterate(source_.text).get(document) != simdjson::SUCCESS) return 0;
-    simdjson::ondemand::value root;
-    if (document.get_value().get(root) == simdjson::SUCCESS) Walk(root, 0);
-    const char* at = nullptr;
-    if (document.current_location().get(at) != simdjson::SUCCESS) return source_.text.size();
-    const size_t offset = static_cast<size_t>(at - source_.text.data());
-    return std::min(offset, source_.text.size());
   }
 
   static image::ModelKind KindOf(const Json& model) {

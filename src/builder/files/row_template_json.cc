@@ -131,9 +131,7 @@ rankfeed_loaded_template* ReadRowTemplate(std::string_view json, const char* nam
   const JsonSource source{name, simdjson::padded_string(json)};
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  if (const auto error = parser.parse(source.text).get(root)) {
-    throw BuildError(RANKFEED_E_PARSE, source.name, ": not valid JSON: ", simdjson::error_message(error));
-  }
+  if (const auto error = parser.parse(source.text).get(root)) FailParse(source, error);
   auto loaded = std::make_unique<Loaded>();
   loaded->Read(Json(source, root, ""));
   return loaded.release();

@@ -165,7 +165,13 @@ Result<Json> ReadObject(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (const char* what = OtherKind(text))
     return Error{RANKFEED_E_PARSE, fmt::format("{}: is {}", path, what)};
-  Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json object;
+  try {
+    object = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return Error{RANKFEED_E_PARSE, fmt::format("{}: byte {}: not valid JSON", path, error.byte - 1)};
+  } catch (const Json::exception&) {  // a number too large for any type
+  }
   if (!object.is_object()) return Error{RANKFEED_E_PARSE, fmt::format("{} is no JSON object", path)};
   return object;
 }
