@@ -504,6 +504,7 @@ refused "a corpus that nothing asks" "candidates that a --trace names" "$rankfee
 refused "bad trace" "docs.jsonl:1: no string field \"query\"" "$rankfeed" audit --vocab v.rfimg --trace docs.jsonl
 refused "dead adapter" "ended without an answer" "$rankfeed" receipt run "${measure[@]}" --reference true -o none.json
 no_file "dead adapter" none.json
+refused "a reference misspelled" "huggingface and sentencepiece need none" "$rankfeed" receipt run "${measure[@]}" --reference hugginface -o none.json
 refused "not a receipt" "^rankfeed: audit.json: not a receipt" "$rankfeed" receipt diff r.json audit.json
 sed 's/"schema_version": 3/"schema_version": 2/' r.json >old.json
 refused "a receipt of another version" "^rankfeed: old.json: schema version 2" "$rankfeed" receipt diff r.json old.json

@@ -195,6 +195,9 @@ Run MeasureOptions::Run() {
   if (reference.library == "huggingface" || reference.library == "sentencepiece") {
     other = std::make_unique<ReferenceEngine>(reference, vocab, image.model());
   } else if (!reference.library.empty()) {
+    if (reference.library.find_first_of(" /.") == std::string::npos) {
+      fmt::print(stderr, "rankfeed: note: --reference {} is run as an adapter command; huggingface and sentencepiece need none\n", reference.library);
+    }
     other = std::make_unique<ForeignEngine>(reference.library);
   }
   return Measure(requests, image, engines, other.get(), run);
