@@ -2,13 +2,15 @@
 // fast/bpe.cc: see bpe.h.
 #include "fast/bpe.h"
 
+#include <algorithm>
+
 namespace rankfeed::fast {
 
 // The id of a segment that no merges are asked about: one of its own, or an added token. kNoValue of others.
-uint32_t BpeSpeller::OneId(std::string_view segment, bool part) const {
+uint32_t BpeSpeller::OneId(std::string_view segment, bool marked) const {
   const bool run = segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
                    segment.find_first_not_of(' ') == segment.npos;
-  if (!run) return part ? trie::kNoValue : words_.Whole(segment, true);
+  if (!run) return marked ? trie::kNoValue : words_.Whole(segment, true);
   // A run of spaces that is too long for the image's table is the added token of so many.
   trie::Unit unit = model_.added_normalized.root();
   for (const char space : segment) {
@@ -18,22 +20,24 @@ uint32_t BpeSpeller::OneId(std::string_view segment, bool part) const {
   return token < model_.added_tokens.size() ? model_.added_tokens[token].id : 0;
 }
 
-Spelling BpeSpeller::Begin(std::string_view segment, bool part, TokenSink* sink) const {
+Spelling BpeSpeller::Begin(std::string_view segment, bool marked, TokenSink* sink) const {
   auto* const ids = reinterpret_cast<uint32_t*>(sink->ids) + sink->count;
-  *ids = OneId(segment, part);
-  sink->count += *ids != trie::kNoValue ? 1 : words_.Begin(segment, ids);
-  return {};
+  *ids = OneId(segment, marked);
+  bool leaves = !byte_level_ && marked && segment.size() == kMergeSymbols;  // with the U+2581 it may be too long to merge
+  sink->count += *ids != trie::kNoValue ? 1 : words_.Begin(segment, marked, {ids, nullptr}, &leaves);
+  return {.leaves = leaves};
 }
 
-Spelling BpeSpeller::Spell(std::string_view segment, bool part, uint32_t offset, TokenSink* sink) const {
-  if (segment.size() > scratch_.word_capacity) return {.leaves = true};
-  if (const uint32_t one = OneId(segment, part); one != trie::kNoValue) {
+Spelling BpeSpeller::Spell(std::string_view segment, bool marked, uint32_t offset, TokenSink* sink) const {
+  if (segment.size() + marked > scratch_.word_capacity) return {.leaves = true};
+  if (const uint32_t one = OneId(segment, marked); one != trie::kNoValue) {
     Push(segment, one, {0, static_cast<uint32_t>(segment.size())}, offset, sink);
     return {};
   }
   bool missing = false;
   const bpe::Symbols symbols{scratch_.lattice.value, scratch_.lattice.link};
-  const uint32_t count = words_.Make(segment, symbols, reinterpret_cast<uint64_t*>(scratch_.lattice.best), &missing);
+  const uint32_t count = words_.Make(segment, symbols, reinterpret_cast<uint64_t*>(scratch_.lattice.best), &missing,
+                                     bpe::Words::kTooMany, marked);
   for (uint32_t i = 0, at = 0; i < count; at += symbols.sizes[i++]) {
     Push(segment, symbols.ids[i], {at, at + symbols.sizes[i]}, offset, sink);
   }
@@ -44,6 +48,7 @@ bool BpeSpeller::PlaceIds(std::string_view segment, std::span<const int32_t> ids
                             TokenSink* sink) const {
   const uint32_t first = sink->count;
   uint32_t at = 0;
+  if (!byte_level_) return false;
   for (const int32_t of : ids) {
     const auto id = static_cast<uint32_t>(of);
     uint32_t end = at;
@@ -57,12 +62,20 @@ bool BpeSpeller::PlaceIds(std::string_view segment, std::span<const int32_t> ids
   return false;
 }
 
-// token: its bytes in the segment. A token of a part of a character has the place of all of it.
+// token: its bytes in the segment. A token of a part of a character has the place of all of it, in SentencePiece parity
+// the last one alone, and those before an empty one at its begin. The U+2581 before a segment has that of its first
+// character, there an empty one too.
 void BpeSpeller::Push(std::string_view segment, uint32_t id, TokenPlace token, uint32_t offset,
                         TokenSink* sink) const {
   TokenPlace place = token;
   while (place.begin > 0 && utf8::IsContinuation(segment[place.begin])) --place.begin;
-  while (place.end < segment.size() && utf8::IsContinuation(segment[place.end])) ++place.end;
+  const bool whole = place.end == segment.size() || !utf8::IsContinuation(segment[place.end]);
+  if (model_.huggingface()) {
+    place.end = std::max(place.end, 1u);
+    while (place.end < segment.size() && utf8::IsContinuation(segment[place.end])) ++place.end;
+  } else if (!whole) {
+    place.end = place.begin;
+  }
   if (trims_) {
     place = TrimSpaces({segment.data() + token.begin, token.end - token.begin}, place);
   }

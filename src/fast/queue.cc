@@ -99,8 +99,9 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
   if (!scanner_.scans()) [[unlikely]] OpenPart(marks);
 }
 
-// The open stretch has a character that NFC may change, in a part between two cuts that takes the general path.
-// This opens that part, or the one before it if there is one; the rest is opened later.
+// The open stretch has a character that NFC may change, or bytes that are no UTF-8, in a part between two cuts that
+// takes the general path. This opens that part, or the one before it if there is one; the rest is opened later. Where a
+// U+2581 may be put before a part, all of the stretch leaves.
 void SegmentQueue::OpenPart(uint8_t marks) {
   if (std::exchange(look_later_, false) && added_->filter->MayOccurIn(text_)) {
     scanning_ = false;
@@ -109,9 +110,10 @@ void SegmentQueue::OpenPart(uint8_t marks) {
   const std::string_view stretch = open_.stretch;
   const auto size = static_cast<uint32_t>(stretch.size());
   const auto stable = static_cast<uint32_t>(scanner_.stable_bytes());
-  uint32_t cut = cuts_.any() ? cuts_.FindLast(stretch, 0, stable) : Cuts::kNone;
+  const bool parts = cuts_.any() && !scanner_.marks_first();
+  uint32_t cut = parts ? cuts_.FindLast(stretch, 0, stable) : Cuts::kNone;
   const bool leaves = cut == Cuts::kNone;
-  if (leaves && cuts_.any()) cut = cuts_.FindFirst(stretch, stable, size);
+  if (leaves && parts) cut = cuts_.FindFirst(stretch, stable, size);
   if (cut == Cuts::kNone) cut = size;
   later_ = {stretch.data() + cut, size - cut};
   if (!leaves) return OpenStretch({stretch.data(), cut}, marks);

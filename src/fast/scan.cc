@@ -34,7 +34,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       rules_(model.segment.config->rules),
       signs_(model),
       looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
-  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model, kernels, classes.stop_bytes);
+  if ((rules_ & (image::kPatternSplits | image::kSpaceWords)) != 0) splits_.emplace(model, kernels, classes.stop_bytes);
 }
 
 void SegmentScanner::Start(std::string_view text, bool prefixed) {

@@ -7,8 +7,8 @@
 // be looked at: some of them share pieces with punctuation, and some normalize to something else.
 // Where every space makes a word, a separator after another is a segment too, of one U+2581: the
 // empty word between the two. Where words end beside signs (signs.h), every boundary is the
-// beginning of a word, and a separator in front of an ASCII sign may be such a segment. Cost:
-// O(bytes), a few cycles per segment.
+// beginning of a word, and a separator in front of an ASCII sign may be such a segment. Of BPE split_scan.h
+// finds them. Cost: O(bytes), a few cycles per segment.
 #pragma once
 
 #include <cstdint>
@@ -58,11 +58,13 @@ class SegmentScanner {
 
   // prefixed: the text begins a word, whatever it begins with.
   void Start(std::string_view text, bool prefixed = true);
-  // Returns whether the text that Start was called with has something to scan: NFC leaves it alone, where
-  // segments are splits of a pattern.
+  // Returns whether the text that Start was called with has something to scan: of BPE, it is UTF-8 that NFC leaves
+  // alone.
   bool scans() const { return scans_; }
   // Returns, if not, how many bytes of it come before the first that it may change.
   size_t stable_bytes() const { return splits_->stable_bytes(); }
+  // Returns whether the first segment may be one that a U+2581 is put before (image::kSpaceWords).
+  bool marks_first() const { return (rules_ & image::kSpaceWords) != 0; }
   // Leaves the rest of this text out.
   void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }
@@ -77,7 +79,7 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
-    if (splits_.has_value()) return splits_->Next(at_, kBlockBytes, segments, &at_);
+    if (splits_.has_value()) return NextSplits(segments);
     return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
   // Returns whether the last block holds a stop byte: of splits of a pattern, the block that Start looked at last.
@@ -90,6 +92,12 @@ class SegmentScanner {
     uint64_t separator = uint64_t{1} << 63, common = 0, other = 0, empty = 0;
   };
 
+  uint32_t NextSplits(const Segments& segments) {
+    const bool marks = at_ == 0 && prefixed_ && marks_first();
+    const uint32_t count = splits_->Next(at_, kBlockBytes, segments, &at_);
+    if (marks) segments.begins[0] |= Segments::kWordStart;
+    return count;
+  }
   // kSigns: words may end beside signs. Apart, so that the loop that most pipelines take is not in
   // the way of another.
   template <bool kSigns>

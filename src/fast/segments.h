@@ -11,7 +11,7 @@ namespace rankfeed::fast {
 
 // Segments by number: bytes [begin, end) of their text, begin < end.
 struct Segments {
-  // In begins: a U+2581 stands before it; with image::kPartsHaveKeys: it is a part of a split.
+  // In begins: a U+2581 stands before it, which is not of the text; with image::kPartsHaveKeys: it is a part of a split.
   static constexpr uint32_t kWordStart = 1u << 31;
   uint32_t* begins;
   uint32_t* ends;

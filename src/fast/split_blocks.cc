@@ -53,6 +53,9 @@ SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, const B
       space_run_(model.segment.config->space_run),
       most_digits_((knobs_ & split::kDigitsMask) / split::kOneDigit),
       marks_parts_((model.segment.config->rules & image::kPartsHaveKeys) != 0),
+      at_spaces_((model.segment.config->rules & image::kSpaceWords) != 0),
+      classes_apart_((model.segment.config->rules & image::kClassesApart) != 0),
+      digits_apart_((model.segment.config->rules & image::kDigitsApart) != 0),
       pattern_(model, knobs_) {
   using Tables = CharacterTables;
   const bool marks = (knobs_ & split::kLettersMask) == split::kLettersAndMarks;
@@ -62,7 +65,7 @@ SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, const B
   tables_.kinds[split::kSpace] = Tables::kASpace;
   tables_.blocks = model.split_classes.blocks;
   tables_.classes = model.split_classes.data;
-  tables_.unstable = model.normalizer.empty() ? uint8_t{0} : uint8_t{split::kOrdered};
+  tables_.unstable = model.normalizer.empty() || at_spaces_ ? uint8_t{0} : uint8_t{split::kOrdered};
   tables_.pairs = model.segment.spanned_pairs.data();
   tables_.uncut_lasts = model.segment.config->uncut_lasts;
   for (uint32_t lead = 0xc2; lead < 0xf0; ++lead) {
@@ -125,7 +128,7 @@ void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* be
   digits_ = 0;
   Carry carry;
   BoundaryMasks* const masks = begins->masks;
-  for (size_t k = 0; k < words_; ++k) masks[k].starts = BeginsOf(k, &carry);
+  for (size_t k = 0; k < words_; ++k) masks[k].starts = at_spaces_ ? WordsOf(k, &carry) : BeginsOf(k, &carry);
   masks[0].starts |= 1;
   // White space that goes on to the end is not decided.
   size_t last = words_;
@@ -264,6 +267,27 @@ void SplitBlocks::AddSpaceRuns() {
   carry->letter = letters >> 63, carry->other = others >> 63, carry->digit = digits >> 63;
   carry->blank = blanks >> 63, carry->white = white >> 63, carry->line_end = line_ends >> 63;
   return begins & ~m.joined;
+}
+
+// Begins of words: the first of each run of spaces, and what is of another class than the byte before it, but for what a
+// U+2581 stands before.
+uint64_t SplitBlocks::WordsOf(size_t k, Carry* carry) const {
+  const SplitMasks& m = masks_[k];
+  const uint64_t blanks = m.blanks, after_blank = blanks << 1 | carry->blank;
+  uint64_t begins = blanks & ~after_blank;
+  if (classes_apart_) {
+    const uint64_t others = ~(m.letters | m.digits | blanks);
+    const uint64_t same = (m.letters & (m.letters << 1 | carry->letter)) | (others & (others << 1 | carry->other)) |
+                          (m.digits & (digits_apart_ ? m.inner : m.digits << 1 | carry->digit));
+    begins |= ~(same | blanks | after_blank);
+    carry->letter = m.letters >> 63, carry->other = others >> 63, carry->digit = m.digits >> 63;
+  }
+  for (uint64_t ask = begins & (m.inner << 1 | carry->inner); ask != 0; ask &= ask - 1) {
+    const auto bit = static_cast<size_t>(std::countr_zero(ask));
+    if (EndsWithMetaspace({text_.data(), at_ + 64 * k + bit})) begins &= ~Bit(bit);
+  }
+  carry->blank = blanks >> 63, carry->inner = m.inner >> 63;
+  return begins;
 }
 
 // Contractions that begin at these apostrophes: a begin after each, none inside.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fast/split_blocks.h: where the splits of a pattern begin, 64 bytes at a time, from masks of classes;
 // the same places as split::Pattern finds one by one. For the patterns of GPT-2, cl100k, Llama 3, Qwen2 to
-// Qwen3.5, and for others of the family whose arms are the same.
+// Qwen3.5, and for others of the family whose arms are the same; and the words that spaces begin, of image::kSpaceWords.
 //
 // Splits are runs of one class: letters, digits, white space, others. Arithmetic on the masks finds where
 // runs begin, and moves begins: a blank or a sign goes with what comes after it, the last white space with
@@ -43,7 +43,12 @@ class SplitBlocks {
 
   const CharacterTables& tables() const { return tables_; }
   const split::Pattern& pattern() const { return pattern_; }
-  bool knows_pattern() const { return Knows(knobs_); }
+  bool knows_pattern() const { return at_spaces_ || Knows(knobs_); }
+  // Returns whether words begin at spaces, and no pattern is asked.
+  bool at_spaces() const { return at_spaces_; }
+  bool digits_apart() const { return digits_apart_; }
+  // Returns whether a text ends with a U+2581, which no space after it is cut from.
+  static bool EndsWithMetaspace(std::string_view text) { return text.ends_with("\xe2\x96\x81"); }
 
   // Begins to look at text[at, stop), kMostBytes at most.
   void Begin(std::string_view text, size_t at, size_t stop);
@@ -63,7 +68,7 @@ class SplitBlocks {
  private:
   // The last bits of a word, for the next one; sign: a sign ends with the word, or goes on.
   struct Carry {
-    uint64_t letter = 0, other = 0, digit = 0, white = 0, blank = 0, line_end = 0, sign = 0, tail = 0;
+    uint64_t letter = 0, other = 0, digit = 0, white = 0, blank = 0, line_end = 0, sign = 0, tail = 0, inner = 0;
   };
 
   // One call classifies so many words of 64 bytes. The first word is classified alone, since a text with much that NFC
@@ -76,6 +81,7 @@ class SplitBlocks {
   void AddBeyondAscii();
   void AddSpaceRuns();
   uint64_t BeginsOf(size_t k, Carry* carry);
+  uint64_t WordsOf(size_t k, Carry* carry) const;
   void AddContractions(size_t k, uint64_t apostrophes);
   uint64_t DigitGroups(uint64_t digits, uint64_t first);
   bool EndsLine(size_t at) const;
@@ -87,6 +93,7 @@ class SplitBlocks {
   const ByteSet stop_bytes_;
   const uint32_t knobs_, space_run_, most_digits_;
   const bool marks_parts_;  // image::kPartsHaveKeys
+  const bool at_spaces_, classes_apart_, digits_apart_;  // image::kSpaceWords, kClassesApart, kDigitsApart
   const split::Pattern pattern_;
   CharacterTables tables_;
   std::string_view text_;

@@ -109,6 +109,7 @@ uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segmen
 // longest as fit, and one of two or more that are left; a single one is the next word's. White space
 // before a run ends with it, as a text does.
 size_t SplitScanner::SplitEnd(size_t at) const {
+  if (blocks_.at_spaces()) return WordEnd(at);
   if (space_run_ == 0) return blocks_.pattern().End(text_, at);
   size_t blanks = 0;
   while (blanks < space_run_ && at + blanks < text_.size() && text_[at + blanks] == ' ') ++blanks;
@@ -122,6 +123,21 @@ size_t SplitScanner::SplitEnd(size_t at) const {
     end += c.size;
   }
   return blocks_.pattern().End(text_, at);
+}
+
+// The end of the word that begins at `at`, of spaces and characters of one class after them: where SplitBlocks finds one.
+size_t SplitScanner::WordEnd(size_t at) const {
+  while (at < text_.size() && text_[at] == ' ') ++at;
+  uint32_t size = 0;
+  for (uint8_t before = 0; at < text_.size(); at += size) {
+    uint32_t bytes;
+    const char32_t c = utf8::DecodeValid(text_.data() + at, &bytes);
+    const uint8_t kind = model_.split_classes[c] & split::kClassBits;
+    const bool apart = c == U' ' || kind != before || (kind == split::kDigit && blocks_.digits_apart());
+    if (size != 0 && apart && text_[at - 1] != ' ' && !SplitBlocks::EndsWithMetaspace({text_.data(), at})) break;
+    before = kind, size = bytes;
+  }
+  return at;
 }
 
 // The end of the first part of a split's rest [at, end).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fast/split_scan.h: the segments of a byte-level BPE: the splits of its pattern in raw text, and its
-// added tokens that are runs of spaces, one after the other without gaps. A split of characters of
+// fast/split_scan.h: the segments of a BPE: of bytes the splits of its pattern in raw text, and its
+// added tokens that are runs of spaces, of characters what begins at a space after something else
+// (image::kSpaceWords); one after the other without gaps. A split of characters of
 // three bytes, as those of Chinese are, or of Greek ones ends too between two that no piece holds
 // together: merges never cross such a place. A split that is a piece has no such place, so only what is
 // the whole split may be a piece that merges do not make (ignore_merges); with image::kPartsHaveKeys the
@@ -40,6 +41,7 @@ class SplitScanner {
   uint32_t NextBlock(size_t* at, size_t stop, const Segments& segments);
   size_t StableWords(std::string_view text);
   size_t SplitEnd(size_t at) const;
+  size_t WordEnd(size_t at) const;
   size_t PartEnd(size_t at, size_t end) const;
   // This tells whether a word may be cut beside a character that begins so.
   bool MayCut(char lead) const { return blocks_.tables().cuts.Has(static_cast<uint8_t>(lead)); }

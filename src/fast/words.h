@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // fast/words.h: what the engine asks of models whose words are independent of each other: WordPiece and
-// byte-level BPE. A segment that neither table has is spelled (wordpiece.h, bpe.h).
+// BPE. A segment that neither table has is spelled (wordpiece.h, bpe.h).
 //
 // Segments of WordPiece end at white space and beside the signs of ASCII, where words end too; those of
-// BPE are the splits of its pattern, and parts of them, which no merge crosses. So a segment has the same
-// ids wherever it stands, and the cache needs no condition; but with ignore_merges, where a split that is a
-// piece is that piece and a part of one is not, parts have keys of their own (image::kPartsHaveKeys). A
-// segment that is too long for a key is spelled when it is written. One whose characters are read together
-// with their neighbours takes the general path, alone or with its stretch (Words::Write).
+// BPE are the splits of its pattern, or what lies between spaces, and parts of them, which no merge crosses. So a
+// segment has the same ids wherever it stands, and the cache needs no condition; but with ignore_merges, where a split
+// that is a piece is that piece and a part of one is not, parts have keys of their own (image::kPartsHaveKeys), and so
+// has the segment that a U+2581 is put before (image::kSpaceWords). A segment that is too long for a key is spelled
+// when it is written. One whose characters are read together with their neighbours takes the general path, alone or
+// with its stretch (Words::Write).
 #pragma once
 
 #include <algorithm>
@@ -60,7 +61,7 @@ class Words : public SegmentWriter {
         scratch_(scratch),
         speller_(model, general, scratch.speller),
         trims_(model.has(image::kTrimOffsets)),
-        looks_for_normalized_(!normalized_tokens.empty()) {}
+        stretches_leave_(!normalized_tokens.empty() || (model.segment.config->rules & image::kSpaceWords) != 0) {}
 
   using SegmentWriter::Start;
   uint32_t batch() const { return kBatch; }
@@ -162,9 +163,9 @@ class Words : public SegmentWriter {
       return RANKFEED_REASON_NONE;
     }
     // Its characters may become an added token together with those beside the segment, and a sign that
-    // is read with a mark after it a letter of the word before it.
+    // is read with a mark after it a letter of the word before it; alone it might get a U+2581.
     const bool begins_with_sign = ByteSet::Has(model_.segment.config->common, static_cast<uint8_t>(bytes[0]));
-    if (!looks_for_normalized_ && !begins_with_sign) unwritten_ = {i, token};
+    if (!stretches_leave_ && !begins_with_sign) unwritten_ = {i, token};
     return RANKFEED_REASON_CHARACTER;
   }
 
@@ -209,7 +210,7 @@ class Words : public SegmentWriter {
   const Scratch& scratch_;
   const Speller speller_;
   const bool trims_;                 // the place of a token ends where its spaces do
-  const bool looks_for_normalized_;  // some added tokens are looked for in normalized text
+  const bool stretches_leave_;       // a segment that is not spelled takes all of its stretch along
   const uint16_t* lacking_ = nullptr;  // LookUpBatch::lacking, from the segment to write next on
   uint32_t offset_ = 0;              // of the stretch in its text
 };

@@ -39,8 +39,10 @@ enum class FastRoadReason : uint32_t {
   kNoWords = 25,
   kLongWords = 26,
   kNoPattern = 27,
+  kMergedUnknowns = 28,
+  kNormalizesMore = 29,
 };
-inline constexpr uint32_t kLastFastRoadReason = 27;
+inline constexpr uint32_t kLastFastRoadReason = 29;
 // 4: spaces that are not collapsed make words; 6: byte fallback; 8, 9: add_dummy_prefix=false and
 // remove_extra_whitespaces=false of SentencePiece; 10: escape_whitespaces=false.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
@@ -97,6 +99,10 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "max_input_chars_per_word above 4,096";
     case FastRoadReason::kNoPattern:
       return "a BPE whose splits are not those of ByteLevel with one pattern";
+    case FastRoadReason::kMergedUnknowns:
+      return "merges of the unknown token, of bytes or of added tokens";
+    case FastRoadReason::kNormalizesMore:
+      return "a BPE of SentencePiece with a charsmap, or whose spaces are not escaped as they are";
   }
   return "";
 }

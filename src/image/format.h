@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 23;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 24;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -196,11 +196,19 @@ enum SegmentRule : uint32_t {
   kPunctuationIsWord = 1 << 13,
   // Spaces before a sign make a word of one U+2581 (only with kPunctuationIsWord).
   kSpaceBeforeSignIsWord = 1 << 14,
-  // BPE: segments are the splits of the pattern, and parts of them. With no other rule but the next.
+  // BPE of bytes: segments are the splits of the pattern, and parts of them. With no other rule but the next.
   kPatternSplits = 1 << 15,
   // Under ignore_merges a split that is a piece is that piece, while a part of one becomes what merges make
   // of it, so parts have keys of their own: those with kKeyWordStart.
   kPartsHaveKeys = 1 << 16,
+  // BPE of characters, in which a space is a U+2581: segments begin at a U+0020 after another character,
+  // and are parts of such words. With kFrontSpaceIsWord a U+2581 is put in front of a stretch that begins
+  // with a space too. The one that is put there is a part of the first segment, which has kKeyWordStart.
+  kSpaceWords = 1 << 17,
+  // And no merge joins two characters of different classes, which are letters, digits and others but spaces, so that
+  // words are cut between those; nor two digits.
+  kClassesApart = 1 << 18,
+  kDigitsApart = 1 << 19,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
@@ -218,7 +226,7 @@ struct SegmentConfig {
   uint32_t span_bits;
   // kPatternSplits: runs of two to so many spaces are added tokens of normalized text; 0: none are.
   uint32_t space_run;
-  // Masks of kPatternSplits: words are not cut into parts after characters of three bytes, by the low
+  // Masks of BPE: words are not cut into parts after characters of three bytes, by the low
   // six bits of the last one, and beside characters of two, by those of the first.
   uint64_t uncut_lasts, uncut_firsts;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
@@ -343,7 +351,7 @@ struct SegmentEntry {
 };
 static_assert(sizeof(SegmentEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
-// In a key's tag: a U+2581 stands before it; with kPartsHaveKeys: it is a part of a split.
+// In a key's tag: a U+2581 stands before it, which is not of the text; with kPartsHaveKeys: it is a part of a split.
 inline constexpr uint8_t kKeyWordStart = 0x80;
 
 // The ids of a part of one or two characters, between places where no piece crosses. In kSpanTable:

@@ -423,15 +423,26 @@ class Verifier {
   void Splits() {
     LookUpSizes();
     const SegmentConfig& w = *m_.segment.config;
+    Require(m_.split_classes.present(), SectionId::kSplitClasses);
+    if (!m_.has(kByteLevel)) return SpaceWords();
     const uint32_t splits = kPatternSplits | (m_.has(kIgnoreMerges) ? uint32_t{kPartsHaveKeys} : 0);
     Require(w.rules == splits && m_.huggingface() && m_.has(kByteLevel), SectionId::kSegmentConfig);
     Require(w.space_run != 1, SectionId::kSegmentConfig);  // a run of one would be a split of none
-    Require(m_.split_classes.present(), SectionId::kSplitClasses);
     // fast/split_scan.h looks for what NFC changes wherever there is a normalizer, and fast/bpe.h
     // for runs of spaces.
     Require(m_.normalizer.empty() || HasTables(kCanonicalTable), SectionId::kNormalizer);
     Require(w.space_run == 0 || !m_.added_normalized.empty(), SectionId::kAddedTrieNormalized);
     if (status_ == RANKFEED_OK) SegmentEntries();
+  }
+
+  // BPE of characters: fast/bpe.h takes the id of the U+2581 that it puts before a text, and what merges make of it.
+  void SpaceWords() {
+    const SegmentConfig& w = *m_.segment.config;
+    constexpr uint32_t kMore = kPrependRules | kFrontSpaceIsWord | kNoOffsets | kClassesApart | kDigitsApart;
+    Require((w.rules & ~kMore) == kSpaceWords && w.space_run < 1 && !m_.has(kIgnoreMerges), SectionId::kSegmentConfig);
+    if (status_ != RANKFEED_OK) return;  // what follows walks the trie
+    Require(w.space_code == m_.codes[0x2581] && m_.IsPieceCode(w.space_code), SectionId::kSegmentConfig);
+    SegmentEntries();
   }
 
   void SegmentSizes() {

@@ -82,9 +82,14 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   const size_t before = utf8::Previous(text, at);
   if (model_.bpe()) {
     // A split begins at the space whatever comes before the character in front of it: no pattern takes white space
-    // other than line ends after something else, and none looks back. Nor does NFC look over a space.
-    const utf8::Decoded last = utf8::Decode(text, before);
-    if (text[at] != ' ' || text[at + 1] == ' ' || !last.valid || unicode::IsWhiteSpace(last.code_point)) return false;
+    // other than line ends after something else, and none looks back. Nor does NFC look over a space. A U+2581 may be
+    // what a space becomes, and no merge of such a model is across one and what comes before it (image::kSpaceWords).
+    const auto parts = [](const utf8::Decoded& c) {
+      return c.valid && !unicode::IsWhiteSpace(c.code_point) && c.code_point != 0x2581;
+    };
+    const std::string_view next(text.data() + at + 1, text.size() - at - 1);
+    const bool metaspace = next.starts_with("\xe2\x96\x81") || (next.size() < 3 && next[0] == '\xe2');
+    if (text[at] != ' ' || next[0] == ' ' || metaspace || !parts(utf8::Decode(text, before))) return false;
   } else {
     const Character last = CharacterAt(model_.segment, text, before);
     if (before + last.size != at || !StandsAlone(last)) return false;

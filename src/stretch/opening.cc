@@ -13,6 +13,11 @@ Opening Openings::Of(std::string_view stretch, std::string_view text) const {
   const bool begins_text = opening.text.data() == text.data();
   opening.prefixed =
       !Has(image::kPrependRules) || (Has(image::kPrependOnlyFirst) && begins_text);
+  if (Has(image::kSpaceWords)) {
+    const bool spaced = stretch.starts_with(' ') || stretch.starts_with("\xe2\x96\x81");
+    opening.prefixed &= !spaced || Has(image::kFrontSpaceIsWord);
+    return opening;
+  }
   opening.reason = ReasonAtBegin(opening.text, begins_text, &opening.prefixed);
   if ((Has(image::kDropsOtherLeft) && LosesOtherSpace(opening.text, true)) ||
       (Has(image::kDropsOtherRight) && LosesOtherSpace(opening.text, false))) [[unlikely]] {

@@ -25,7 +25,7 @@ class Openings {
   explicit Openings(const Model& model) : model_(model), rules_(model.segment.config->rules) {}
 
   // Returns whether stretches have to be looked at; otherwise each is all of itself, and prefixed.
-  bool any() const { return (rules_ & kAboutEnds) != 0; }
+  bool any() const { return (rules_ & kAboutEnds) != 0 || (rules_ & (image::kSpaceWords | image::kFrontSpaceIsWord)) == image::kSpaceWords; }
   // text: the stretch is a part of it. O(what is stripped, and what vanishes at the ends).
   Opening Of(std::string_view stretch, std::string_view text) const;
 

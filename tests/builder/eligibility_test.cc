@@ -346,10 +346,72 @@ TEST(Eligibility, Bpe) {
   };
   constexpr char kDigit[] = R"({"type":"Split","pattern":{"Regex":"\\p{N}"},"behavior":"Isolated","invert":false})";
   Expect(file("null", "null"), FastRoadReason::kNoPattern);
-  Expect(file("null", kDigit), FastRoadReason::kNoPattern);
-  Expect(file(R"({"type":"NFC"})", "null"), FastRoadReason::kNoPattern);
+  Expect(file("null", kDigit), FastRoadReason::kPreTokenizer, Op::kSplitPattern);
+  Expect(file(R"({"type":"NFC"})", "null"), FastRoadReason::kNormalizer, Op::kNfc);
   Expect(file(R"({"type":"Lowercase"})", kDigit), FastRoadReason::kNormalizer, Op::kLowercase);
   Expect(file("null", R"({"type":"Digits","individual_digits":true})"), FastRoadReason::kPreTokenizer, Op::kDigits);
+}
+
+TEST(Eligibility, BpeOfCharacters) {
+  const std::string replace = Replace(" ", "\u2581"), prepend = R"({"type":"Prepend","prepend":"\u2581"})";
+  const auto metaspace = [](const char* scheme, const char* split = "false") {
+    return std::string(R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":")") + scheme + R"(","split":)" + split + "}";
+  };
+  const auto merged = [](const std::string& normalizer, const std::string& pre_tokenizer, const std::string& pieces,
+                         const std::string& merges, const std::string& members = R"("unk_token":"?",)") {
+    return R"({"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer + R"(,"model":{"type":"BPE",)" + members +
+           R"("vocab":{"?":0,"a":1,"b":2)" + pieces + R"(},"merges":[)" + merges + "]}}";
+  };
+  const auto file = [&](const std::string& normalizer, const std::string& pre_tokenizer = "null") {
+    return merged(normalizer, pre_tokenizer, R"(,"\u2581":3,"\u2581a":4)", "\"\u2581 a\"");
+  };
+  const char* const nothing = R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
+  for (const std::string& normalizer : {replace, Sequence("normalizers", {prepend, replace}), Sequence("normalizers", {replace, prepend})}) {
+    Expect(file(normalizer), FastRoadReason::kNone);
+    Expect(file(normalizer, nothing), FastRoadReason::kNone);
+  }
+  for (const char* scheme : {"always", "first", "never"}) {
+    Expect(file("null", metaspace(scheme)), FastRoadReason::kNone);
+    Expect(file(replace, metaspace(scheme)), FastRoadReason::kNone);
+    Expect(file("null", metaspace(scheme, "true")), FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  }
+  Expect(file(Sequence("normalizers", {prepend, replace}), metaspace("first")), FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  Expect(file(Sequence("normalizers", {prepend, prepend, replace})), FastRoadReason::kNormalizer, Op::kPrepend);
+  Expect(file(Sequence("normalizers", {R"({"type":"Prepend","prepend":"a"})", replace})), FastRoadReason::kNormalizer, Op::kPrepend);
+  Expect(file(Sequence("normalizers", {R"({"type":"NFC"})", replace})), FastRoadReason::kNormalizer, Op::kNfc);
+  Expect(file(Sequence("normalizers", {Replace("a", "b"), replace})), FastRoadReason::kNormalizer, Op::kReplace);
+  Expect(file(replace, R"({"type":"Digits","individual_digits":true})"), FastRoadReason::kPreTokenizer, Op::kDigits);
+  Expect(merged(replace, "null", "", ""), FastRoadReason::kMetaspaceNoPiece);
+  Expect(merged(replace, "null", R"(,"\u2581":3,"a\u2581":4)", "\"a \u2581\""), FastRoadReason::kMetaspaceInsidePieces);
+  Expect(merged(replace, "null", R"(,"\u2581":3,"a\u2581":4)", ""), FastRoadReason::kNone);  // no merge makes it
+  Expect(merged(replace, "null", R"(,"\u2581":3,"a?":4)", "\"a ?\""), FastRoadReason::kMergedUnknowns);
+  Expect(merged(replace, "null", R"(,"\u2581":3)", "", ""), FastRoadReason::kNoUnknownId);
+  Expect(merged(replace, "null", R"(,"\u2581":3)", "", R"("unk_token":"?","ignore_merges":true,)"), FastRoadReason::kNoPattern);
+  Expect(R"({"added_tokens":[{"id":0,"content":"?","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":true}],)" +
+             file(replace).substr(1),
+         FastRoadReason::kNormalizedAddedTokens);
+}
+
+TEST(Eligibility, BpeOfSentencePiece) {
+  const auto model = [](auto change) {
+    sp_test::ModelProto proto;
+    proto.model_type = 2;
+    proto.AddSpecials();
+    for (const char* piece : {"\u2581", "a", "\u2581a"}) proto.Add(piece, -1);
+    proto.normalizer.remove_extra_whitespaces = false;
+    change(proto);
+    return Serialize(proto);
+  };
+  using Proto = sp_test::ModelProto;
+  for (const bool prefix : {false, true}) {
+    Expect(model([&](Proto& m) { m.normalizer.add_dummy_prefix = prefix; }), FastRoadReason::kNone);
+  }
+  Expect(model([](Proto& m) { m.AddBytes(); }), FastRoadReason::kNone);
+  Expect(model([](Proto& m) { m.normalizer.remove_extra_whitespaces = true; }), FastRoadReason::kNormalizesMore);
+  Expect(model([](Proto& m) { m.normalizer.escape_whitespaces = false; }), FastRoadReason::kNormalizesMore);
+  Expect(model([](Proto& m) { m.normalizer.charsmap = sp_test::MakeCharsmap({{"A", "a"}}); }), FastRoadReason::kNormalizesMore);
+  Expect(model([](Proto& m) { m.Add("b", -1, sp_test::kUserDefined); }), FastRoadReason::kUserDefinedSymbols);
+  Expect(model([](Proto& m) { m.Add("a\u2581", -1); }), FastRoadReason::kMetaspaceInsidePieces);
 }
 
 TEST(Eligibility, WordPiece) {

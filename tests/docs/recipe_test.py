@@ -10,7 +10,7 @@ import sys
 
 # What the files do that know elements by name beyond the recipe: which elements a kind of model is published with, and what is
 # about white space.
-OTHERS = {"src/builder/fast/eligibility.cc", "src/normalize/normalize.cc"}
+OTHERS = {"src/builder/fast/eligibility.cc", "src/builder/models/bpe/space_words.cc", "src/normalize/normalize.cc"}
 BEYOND = {"kBertClean", "kBertSpaceCjk", "kBertStripMarks", "kPrepend", "kReplace", "kReplaceRun", "kReplaceSpaces", "kStrip"}
 
 

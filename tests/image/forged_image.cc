@@ -87,13 +87,14 @@ std::string Bpe() {
 }
 
 std::string Characters() {
-  std::string vocab = R"("<unk>":0,"a":1,"b":2,"ab":3)";
+  std::string vocab = R"("<unk>":0,"a":1,"b":2,"ab":3,"\u2581":260)";
   for (int byte = 0; byte < 256; ++byte) {
     char name[8];
     std::snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
     vocab += std::string(",\"") + name + "\":" + std::to_string(4 + byte);
   }
-  return Compile(R"({"model":{"type":"BPE","unk_token":"<unk>","byte_fallback":true,"vocab":{)" + vocab +
+  return Compile(R"({"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"\u2581"},)"
+                 R"("model":{"type":"BPE","unk_token":"<unk>","byte_fallback":true,"vocab":{)" + vocab +
                  R"(},"merges":["a b"]}})");
 }
 

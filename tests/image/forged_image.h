@@ -80,7 +80,7 @@ enum class Original {
   kWordPiece,      // HuggingFace, with a WordPiece model
   kSplits,         // HuggingFace, with a BPE model of bytes and the sections of the fast road
   kBpe,            // HuggingFace, with a BPE model of bytes whose merges share a rank
-  kCharacters      // HuggingFace, with a BPE model of characters and byte fallback
+  kCharacters      // HuggingFace, with a BPE model of characters, byte fallback and the sections of the fast road
 };
 inline constexpr Original kOriginals[] = {Original::kSentencePiece, Original::kBytes,     Original::kHuggingFace,
                                           Original::kSegments,      Original::kWordPiece, Original::kSplits,

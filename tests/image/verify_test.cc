@@ -142,11 +142,6 @@ void AddSplitCases(Cases& cases) {
       [](Forged& f) { f.segment_config().rules = image::kTrailingSpaceIsWord; });
   add(kRules, "keys of parts without ignore_merges", SectionId::kSegmentConfig,
       [](Forged& f) { f.segment_config().rules |= image::kPartsHaveKeys; });
-  add(kRules, "a BPE of characters", SectionId::kSegmentConfig, [](Forged& f) {
-    f.config().flags &= ~uint32_t{image::kByteLevel};
-    f.Drop(SectionId::kQuiet);
-    f.Drop(SectionId::kCrossings);
-  });
   add(kRules, "a BPE of SentencePiece", SectionId::kSegmentConfig, [](Forged& f) {
     f.config().parity = RANKFEED_PARITY_SENTENCEPIECE;
     f.config().unk_id = 0;
@@ -165,6 +160,22 @@ void AddSplitCases(Cases& cases) {
   });
   add("w.space_run == 0 ||", "runs of spaces that are no tokens", SectionId::kAddedTrieNormalized,
       [](Forged& f) { f.segment_config().space_run = 30; });
+}
+
+// Adds those of the fast road of BPE that reads characters, and words that spaces begin.
+void AddSpaceWordCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, auto change) {
+    cases.push_back({rule, what, kCharacters, SectionId::kSegmentConfig, [=](Forged& f) {
+                       change(f);
+                       return 0u;
+                     }});
+  };
+  const char* const kRules = "(w.rules & ~kMore) == kSpaceWords";
+  add(kRules, "rules of Unigram", [](Forged& f) { f.segment_config().rules |= image::kEverySpaceIsWord; });
+  add(kRules, "rules of bytes", [](Forged& f) { f.segment_config().rules = image::kPatternSplits; });
+  add(kRules, "runs of spaces that are tokens", [](Forged& f) { f.segment_config().space_run = 2; });
+  add(kRules, "splits that are pieces whatever merges make", [](Forged& f) { f.config().flags |= image::kIgnoreMerges; });
+  add("w.space_code == m_.codes[0x2581]", "another code of U+2581", [](Forged& f) { ++f.segment_config().space_code; });
 }
 
 void AddModelKindCases(Cases& cases) {
@@ -208,6 +219,7 @@ void AddModelKindCases(Cases& cases) {
                      return 97u;
                    }});
   AddSplitCases(cases);
+  AddSpaceWordCases(cases);
   add("m_.config->max_input_chars <= kMaxWordChars", "words without an end", kWordPiece,
       [](Forged&, Config& c) { c.max_input_chars = image::kMaxWordChars + 1; });
   cases.push_back({"m_.scores.size() ==", "scores of WordPiece", kWordPiece, SectionId::kScores,

@@ -3,6 +3,7 @@
 
   diff_bpe.py --driver D sweep --data FOLDER [--all] [--file NAME]...   every code point in six places
   diff_bpe.py --driver D random --data FOLDER [--count N] [--files N] [--seed N]
+  diff_bpe.py --driver D spaces --data FOLDER --xquad DIR [--count N] [--files N] [--every N] [--seed N]
   diff_bpe.py --driver D traps --data FOLDER            the recorded ids of texts that are easy to get wrong
   diff_bpe.py --driver D bulk --data FOLDER --xquad DIR [--stream FILE] [--count N] [--seed N] [--file NAME]...
   diff_bpe.py --driver D whole --data FOLDER --xquad DIR [--every N] [--left-out PART]...
@@ -11,7 +12,9 @@
 
 --data: the folder with qwen and the others. Without --all a sweep takes planes that Unicode leaves empty, and all but one of
 the vocabularies, by samples. Random texts are drawn from pieces and from characters that some step treats specially, over
-published vocabularies and over random files whose merges follow no rule. Bulk: --count texts of each vocabulary, in turn all of
+published vocabularies and over random files whose merges follow no rule. Spaces: random small files that make a U+2581 of each
+space, in the forms that are published, over all short texts and over longer ones; and mistral's in those forms, over each N-th
+text of every language, code, and both in one. Bulk: --count texts of each vocabulary, in turn all of
 a length over a few characters, and one to five pieces, words and characters that some step treats specially, because many short
 texts find more in the same time than few long ones; some are words put together anew, mixtures, or drawn as random texts are
 (bulk_texts.py, mixtures.py). Whole: qwen's file with ignore_merges, with all its merges and without a tenth, a third and all of
@@ -59,6 +62,82 @@ def traps(args, report):
         if columns.row(0)["ids"] != ids:
             report.mismatch(key, ascii(text), columns.row(0)["ids"], ids)
         compare(pairs[key], key, [text], report)
+
+
+METASPACE, SPACE_TO_IT = "\u2581", {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+PREPEND = {"type": "Prepend", "prepend": METASPACE}
+SPLIT_NOTHING = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+SPACE_FORMS = {  # normalizer and pre-tokenizer: Llama 2 and Mistral, the same without a prefix, Gemma, Llama of transformers 5
+    "prepend": ({"type": "Sequence", "normalizers": [PREPEND, SPACE_TO_IT]}, None),
+    "prepend last": ({"type": "Sequence", "normalizers": [SPACE_TO_IT, PREPEND]}, None),
+    "replace": (SPACE_TO_IT, None),
+    "gemma": (SPACE_TO_IT, SPLIT_NOTHING),
+    **{scheme: (None, {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": False})
+       for scheme in ("always", "first", "never")}}
+LETTERS = ["a", "b", "c", "1", "2", ",", ".", "\n", "\u00e9", "\u00df", "\u03b1", "\u4e2d", "\u56fd", "\u3002", "\u201d", "\U0001f600"]
+
+
+def space_file(rng):
+    """A few letters. Merges join them in any order, in some files those of other kinds too, a U+2581 after others, or unknown ones."""
+    kind = lambda c: "letter" if c.isalpha() else "digit" if c.isdigit() else "other"  # noqa: E731
+    letters = rng.sample(LETTERS, rng.randrange(2, 9))
+    vocab, merges = letters + [METASPACE] * (rng.random() < 0.95), []
+    across, mixed = rng.random() < 0.1, rng.random() < 0.4
+    for _ in range(rng.randrange(40)):
+        left, right = rng.choice(vocab), rng.choice(vocab)
+        if len(left + right) > 10 or (left[-1] != METASPACE and not across and right[0] == METASPACE):
+            continue
+        if METASPACE not in left[-1] + right[0] and kind(left[-1]) != kind(right[0]) and not mixed:
+            continue
+        merges.append([left, right])
+        vocab += [left + right] * (left + right not in vocab)
+    if rng.random() < 0.5:
+        rng.shuffle(merges)
+    unk, fallback = rng.choice((None, "<unk>", "<unk>", "<unk>")), rng.random() < 0.6
+    vocab += ["<unk>"] * (unk is not None) + [f"<0x{b:02X}>" for b in range(256)] * fallback
+    if rng.random() < 0.05 and "<" in vocab[-1]:
+        merges.append([letters[0], vocab[-1]])
+        vocab.append("".join(merges[-1]))
+    normalizer, pre_tokenizer = SPACE_FORMS[rng.choice(list(SPACE_FORMS))]
+    return json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": normalizer, "pre_tokenizer": pre_tokenizer,
+        "added_tokens": [{"id": len(vocab), "content": "<s>", "single_word": False, "lstrip": rng.random() < 0.3,
+                          "rstrip": rng.random() < 0.3, "normalized": False, "special": True}],
+        "post_processor": None, "decoder": None,
+        "model": {"type": "BPE", "dropout": None, "unk_token": unk, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                  "fuse_unk": rng.random() < 0.5, "byte_fallback": fallback, "ignore_merges": rng.random() < 0.05,
+                  "vocab": {piece: i for i, piece in enumerate(vocab)}, "merges": merges}}), letters
+
+
+def spaces(args, report):
+    rng, on_road = random.Random(args.seed), 0
+    for number in range(args.files):
+        text, letters = space_file(rng)
+        pair = Pair(args.driver, text)
+        on_road += not pair.engine.off_fast_road()
+        drawn = rng.sample(letters, min(3, len(letters))) + [" ", METASPACE, "x"]
+        texts = ["".join(t) for n in range(1, 4) for t in itertools.product(drawn, repeat=n)]
+        units = 2 * letters + [" "] * 8 + ["  ", METASPACE, "x", "\u4eba", "~", "<s>", " <s> ", "\n", "   "]
+        texts += ["".join(rng.choices(units, k=rng.choice((5, 9, 20, 40, 70, 200)))) for _ in range(args.count // args.files)]
+        texts.append("".join(rng.choices(units, k=6000)))
+        compare_columns(pair, f"file {number}: {text}", texts, report)
+        pair.close()
+    E.require(2 * on_road > args.files, f"only {on_road} of {args.files} files take the fast road")
+    texts = [json.loads(line)["text"] for file in sorted(args.xquad.glob("*.jsonl"))
+             for line in file.read_text(encoding="utf-8").splitlines()[::args.every]]
+    code = Path(__file__).read_text(encoding="utf-8")
+    texts += [code, "\tif (x) {\n\t\t  return;\n\n\n      }\n", "".join(texts), " ".join([code, *texts]).replace(" ", "  ")]
+    document = json.loads((args.data / FILES[5]).read_text(encoding="utf-8"))
+    for form, (normalizer, pre_tokenizer) in SPACE_FORMS.items():
+        for fallback, fuse in ((True, True), (False, True), (False, False)):
+            document["normalizer"], document["pre_tokenizer"] = normalizer, pre_tokenizer
+            document["model"] |= {"byte_fallback": fallback, "fuse_unk": fuse}
+            pair, name = Pair(args.driver, json.dumps(document)), f"mistral, {form}, byte_fallback {fallback}, fuse_unk {fuse}"
+            report.checks += 1
+            if pair.engine.off_fast_road():
+                report.mismatch(name, "what keeps it off the fast road", pair.engine.off_fast_road(), "")
+            compare_columns(pair, name, texts, report)
+            pair.close()
 
 
 def done_with(args, report, name, texts, begun):
@@ -255,6 +334,13 @@ def main():
     one.add_argument("--count", type=int, default=60000)
     one.add_argument("--files", type=int, default=60)
     one.add_argument("--seed", type=int, default=1)
+    one = commands.add_parser("spaces")
+    one.add_argument("--data", type=Path, required=True)
+    one.add_argument("--xquad", type=Path, required=True)
+    one.add_argument("--count", type=int, default=20000)
+    one.add_argument("--files", type=int, default=100)
+    one.add_argument("--every", type=int, default=40)
+    one.add_argument("--seed", type=int, default=1)
     one = commands.add_parser("traps")
     one.add_argument("--data", type=Path, required=True)
     one = commands.add_parser("whole")
@@ -277,7 +363,7 @@ def main():
     E.require(args.data.is_dir(), f"no folder {args.data}")
     report = E.Report(limit=8)
     started = time.monotonic()
-    {"sweep": sweep, "random": random_texts, "traps": traps, "whole": whole, "bulk": bulk, "stream": stream}[args.command](args, report)
+    {"sweep": sweep, "random": random_texts, "spaces": spaces, "traps": traps, "whole": whole, "bulk": bulk, "stream": stream}[args.command](args, report)
     print(f"{args.command}: {report.checks} comparisons in {time.monotonic() - started:.0f} s")
     return report.finish(f"BPE, {args.command}")
 

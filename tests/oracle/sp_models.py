@@ -89,7 +89,8 @@ def fast_model(seed):
 
 def bpe_model(seed):
     """A generated BPE model: pieces of a few characters with scores that many share, user-defined symbols that reach over
-    them, and what no published model has: pieces that no merges make, and cheap ones inside of dear ones."""
+    them, and what no published model has: pieces that no merges make, and cheap ones inside of dear ones. Half are as published
+    ones are in what they make of spaces, and take the fast road."""
     r = random.Random(seed)
     letters = r.choice(["a", "ab", "abo", "a\u00e9\u4e16", "ab.,", "oO0"])
     texts = dict.fromkeys(letters + "\u2581")
@@ -109,6 +110,9 @@ def bpe_model(seed):
     model.charsmap = V.trap_charsmap() if r.random() < 0.3 else b""
     model.add_dummy_prefix, model.remove_extra_whitespaces = r.random() < 0.7, r.random() < 0.5
     model.escape_whitespaces = r.random() < 0.8
+    if r.random() < 0.5:
+        model.charsmap, model.remove_extra_whitespaces, model.escape_whitespaces = b"", False, True
+        model.pieces = [p for p in model.pieces if p[2] != spm_proto.USER_DEFINED and "\u2581" not in p[0].decode().lstrip("\u2581")]
     return model
 
 

@@ -84,8 +84,7 @@ struct KernelTable {
   uint32_t (*find_repeats)(const LookUpBatch& batch, uint32_t none, uint32_t count, uint16_t* slots,
                            Repeat* repeats, uint32_t* repeat_count);
 
-  // Merges each of the words alone, in its place among the ids. merger: of a model whose merges are
-  // each of a rank of their own.
+  // Merges each of the words alone, in its place among the ids.
   void (*merge)(const bpe::Merger& merger, uint32_t* ids, MergeWord* words, uint32_t count);
 
   // Decoding.

@@ -295,11 +295,11 @@ HWY_INLINE uint32_t Least(const uint32_t* keys) {
 }
 
 // Merges the words of fewer symbols than kPlaces and of kLeast at least, kTogether in turn.
-template <uint32_t kPlaces, uint32_t kLeast>
+template <uint32_t kPlaces, uint32_t kLeast, bool kShared>
 HWY_INLINE void MergeOf(const bpe::Merger& of, uint32_t* ids, MergeWord* words, uint32_t count) {
   constexpr uint32_t kTogether = 6;
   const bpe::Merger merger = of;
-  bpe::OpenWord<kPlaces> open[kTogether];
+  bpe::OpenWord<kPlaces, kShared> open[kTogether];
   MergeWord* word_of[kTogether];
   const MergeWord* const end = words + count;
   const auto next = [&](uint32_t k) HWY_ATTR {
@@ -323,9 +323,14 @@ HWY_INLINE void MergeOf(const bpe::Merger& of, uint32_t* ids, MergeWord* words, 
   }
 }
 
+template <bool kShared>
+HWY_INLINE void MergeAll(const bpe::Merger& merger, uint32_t* ids, MergeWord* words, uint32_t count) {
+  MergeOf<16, 2, kShared>(merger, ids, words, count);
+  MergeOf<kMergeSymbols + 1, 16, kShared>(merger, ids, words, count);
+}
+
 void Merge(const bpe::Merger& merger, uint32_t* ids, MergeWord* words, uint32_t count) {
-  MergeOf<16, 2>(merger, ids, words, count);
-  MergeOf<kMergeSymbols + 1, 16>(merger, ids, words, count);
+  merger.shares_ranks() ? MergeAll<true>(merger, ids, words, count) : MergeAll<false>(merger, ids, words, count);
 }
 
 }  // namespace HWY_NAMESPACE

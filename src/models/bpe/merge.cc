@@ -66,9 +66,10 @@ Merger::Merger(const image::MergeTables& tables)
       bucket_bits_(std::countr_zero(tables.factors.size())),
       slot_bits_(std::countr_zero(tables.slots.size())) {}
 
+template <bool kShared>
 uint32_t Merger::MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) const {
   if (count < 2) return count;
-  OpenWord<64> word;
+  OpenWord<64, kShared> word;
   static_assert(image::kMaxMerges < uint64_t{1} << (32 - 6));
   word.Open(*this, ids, count);
   uint32_t least;
@@ -85,6 +86,8 @@ uint32_t Merger::MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) cons
   }
   return word.Close(ids);
 }
+template uint32_t Merger::MergeShort<false>(uint32_t* ids, uint32_t* sizes, uint32_t count) const;
+template uint32_t Merger::MergeShort<true>(uint32_t* ids, uint32_t* sizes, uint32_t count) const;
 
 uint32_t Merger::MergeLong(uint32_t* ids, uint32_t* sizes, uint32_t count, uint64_t* work) const {
   Places places(ids, sizes, count);

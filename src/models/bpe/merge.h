@@ -48,12 +48,14 @@ class Merger {
 
   // Merges the symbols of one word in place: ids [count], each an id of the model or kFrozen | id,
   // sizes [count], the bytes of each or whatever else the symbols of a merge have the sum of. work:
-  // kWorkPerSymbol * count elements, unused by short words if no merges share a rank. Returns how many
+  // kWorkPerSymbol * count elements, unused by short words. Returns how many
   // symbols are left, which still have kFrozen. O(count^2) for short words, O(count log count) for others.
   uint32_t Merge(uint32_t* ids, uint32_t* sizes, uint32_t count, uint64_t* work) const {
-    return count <= kShortSymbols && ranks_ == nullptr ? MergeShort(ids, sizes, count)
-                                                       : MergeLong(ids, sizes, count, work);
+    if (count > kShortSymbols) return MergeLong(ids, sizes, count, work);
+    return shares_ranks() ? MergeShort<true>(ids, sizes, count) : MergeShort<false>(ids, sizes, count);
   }
+  // Returns whether some merges have one rank.
+  bool shares_ranks() const { return ranks_ != nullptr; }
 
   // The number of a pair's merge; a number of none, or of another pair's, if it has none.
   uint32_t Look(uint32_t left, uint32_t right) const {
@@ -62,7 +64,20 @@ class Merger {
     const uint32_t slot = slots_[image::MergeSlot(hash, factor, slot_bits_)];
     return ((slot ^ image::MergeTag(hash, none_)) & ~none_) == 0 ? slot & none_ : none_;
   }
+  // The same, of merges that share ranks that of the first one of the pair's rank, where kShared.
+  template <bool kShared>
+  uint32_t LookRank(uint32_t left, uint32_t right) const {
+    const uint32_t number = Look(left, right);
+    return kShared && number != none_ ? ranks_[number] : number;
+  }
   bool IsMerge(uint32_t number) const { return number < none_; }
+  // Makes the number of the merge that a pair has of a rank; none_ where it has none of that rank.
+  template <bool kShared>
+  uint32_t NumberOf(uint32_t rank, uint32_t left, uint32_t right) const {
+    const uint32_t number = kShared ? Look(left, right) : rank;
+    const bool same = !kShared || (number != none_ && ranks_[number] == rank);
+    return same && IsPair(number, left, right) ? number : none_;
+  }
   bool IsPair(uint32_t number, uint32_t left, uint32_t right) const {
     const uint64_t merge = merges_[number];
     return image::MergeLeft(merge) == left && image::MergeRight(merge) == right;
@@ -70,6 +85,7 @@ class Merger {
   uint32_t Product(uint32_t number) const { return image::MergeProduct(merges_[number]); }
 
  private:
+  template <bool kShared>
   uint32_t MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) const;
   uint32_t MergeLong(uint32_t* ids, uint32_t* sizes, uint32_t count, uint64_t* work) const;
 
@@ -90,13 +106,13 @@ class Merger {
   const int bucket_bits_, slot_bits_;
 };
 
-// A word that is being merged, of fewer than kPlaces symbols, and of kShortSymbols at most, in a model
-// whose merges have a rank each. They stand at the places from 1 on, between two ends that no merge takes.
-template <uint32_t kPlaces>
+// A word that is being merged, of fewer than kPlaces symbols, and of kShortSymbols at most. They stand at
+// the places from 1 on, between two ends that no merge takes. kShared: Merger::shares_ranks.
+template <uint32_t kPlaces, bool kShared>
 struct alignas(64) OpenWord {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  uint32_t keys[kPlaces];  // of the pair that begins at a place: number * kPlaces + place, or kNone
+  uint32_t keys[kPlaces];  // of the pair that begins at a place: rank * kPlaces + place, or kNone
   uint32_t ids[kPlaces + 1];
   uint64_t begins;  // the places where symbols begin, and those of the ends
 
@@ -107,18 +123,19 @@ struct alignas(64) OpenWord {
     ids[1] = from[0];
     for (uint32_t i = 1; i < count; ++i) {
       ids[i + 1] = from[i];
-      keys[i] = merger.Look(from[i - 1], from[i]) * kPlaces | i;
+      keys[i] = merger.LookRank<kShared>(from[i - 1], from[i]) * kPlaces | i;
     }
     begins = ~uint64_t{0} >> (62 - count);
   }
 
   // Merges the pair of the least key. False if it has no merge, and then none has.
   [[gnu::always_inline]] bool MergeLeast(const Merger& merger, uint32_t least) {
-    const uint32_t place = least % kPlaces, number = least / kPlaces;
-    if (!merger.IsMerge(number)) return false;
+    const uint32_t place = least % kPlaces, rank = least / kPlaces;
+    if (!merger.IsMerge(rank)) return false;
     const uint64_t after = begins & ~uint64_t{1} << place, beyond = after & (after - 1);
     const auto next = std::countr_zero(after);
-    if (!merger.IsPair(number, ids[place], ids[next])) {
+    const uint32_t number = merger.NumberOf<kShared>(rank, ids[place], ids[next]);
+    if (!merger.IsMerge(number)) {
       keys[place] = kNone;
       return true;
     }
@@ -127,8 +144,8 @@ struct alignas(64) OpenWord {
     ids[place] = product;
     begins ^= after ^ beyond;
     keys[next] = kNone;
-    keys[place] = merger.Look(product, ids[std::countr_zero(beyond)]) * kPlaces | place;
-    keys[before] = merger.Look(ids[before], product) * kPlaces | before;
+    keys[place] = merger.LookRank<kShared>(product, ids[std::countr_zero(beyond)]) * kPlaces | place;
+    keys[before] = merger.LookRank<kShared>(ids[before], product) * kPlaces | before;
     return true;
   }
 

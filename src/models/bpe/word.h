@@ -3,7 +3,8 @@
 //
 // A split begins as symbols, of its bytes or of its characters, which merge as models/bpe/merge.h
 // says. A character that is no piece becomes its bytes' pieces (byte_fallback), the unknown token, or
-// where there is none of that it is left out, and its neighbours merge over the gap.
+// where there is none of that it is left out, and its neighbours merge over the gap. In SentencePiece
+// parity unknown ones next to each other are one token always.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,13 @@ struct Symbols {
 
 class Words {
  public:
-  explicit Words(const Model& model) : model_(model), merger_(model.merges), bytes_(model) {}
+  // raw: splits of a model of characters are given before their spaces become U+2581.
+  explicit Words(const Model& model, bool raw = false)
+      : model_(model),
+        merger_(model.merges),
+        bytes_(model),
+        byte_level_(model.has(image::kByteLevel)),
+        space_(model.codes[raw ? kMetaspace : U' ']) {}
 
   // The id of a split that is one piece whatever merges make of it (ignore_merges), kNoValue if it
   // is none. specials: whether a special token is one. O(bytes).
@@ -36,21 +43,24 @@ class Words {
     return hidden ? trie::kNoValue : id;
   }
 
-  // The symbols that a split of a byte-level model begins as: ids has an element for each byte. Returns
-  // how many there are. O(bytes).
-  uint32_t Begin(std::string_view split, uint32_t* ids) const { return bytes_.Make(split, ids, nullptr); }
+  // Makes the symbols that a split begins as, which out has an element for each byte of; sizes may be null. prefixed:
+  // of a model of characters, a U+2581 of no bytes stands before the split, and out has one element more. Returns how
+  // many there are. *missing: as of Make. O(bytes).
+  uint32_t Begin(std::string_view split, bool prefixed, const Symbols& out, bool* missing) const {
+    return byte_level_ ? bytes_.Make(split, out.ids, out.sizes) : Characters(split, prefixed, out, missing);
+  }
   const Merger& merger() const { return merger_; }
 
   static constexpr uint32_t kTooMany = ~0u;
+  static constexpr char32_t kMetaspace = 0x2581;
 
   // Makes the tokens of a split, which is valid UTF-8: ids and sizes of *out have an element for each
   // byte of it, work has Merger::kWorkPerSymbol for each of `room` symbols. Returns how many tokens
   // there are, or kTooMany for more symbols than that. *missing is set where an unknown token is needed
-  // and the vocabulary has none by its name. O(n log n).
+  // and the vocabulary has none by its name. prefixed: as of Begin. O(n log n).
   uint32_t Make(std::string_view split, const Symbols& out, uint64_t* work, bool* missing,
-                uint32_t room = kTooMany) const {
-    const uint32_t count = model_.has(image::kByteLevel) ? bytes_.Make(split, out.ids, out.sizes)
-                                                         : Characters(split, out, missing);
+                uint32_t room = kTooMany, bool prefixed = false) const {
+    const uint32_t count = Begin(split, prefixed, out, missing);
     return count > room ? kTooMany : merger_.Merge(out.ids, out.sizes, count, work);
   }
 
@@ -72,11 +82,13 @@ class Words {
 
  private:
   bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
-  uint32_t Characters(std::string_view split, const Symbols& out, bool* missing) const;
+  uint32_t Characters(std::string_view split, bool prefixed, const Symbols& out, bool* missing) const;
 
   const Model& model_;
   const Merger merger_;
   const ByteSymbols bytes_;
+  const bool byte_level_;
+  const uint32_t space_;  // the code that a U+0020 has
 };
 
 }  // namespace rankfeed::bpe

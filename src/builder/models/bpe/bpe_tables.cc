@@ -2,16 +2,14 @@
 #include "builder/models/bpe/bpe_tables.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "base/byte_alphabet.h"
-#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "builder/base/code_points.h"
 #include "builder/fast/piece_neighbours.h"
-#include "builder/fast/segment_table.h"
-#include "fast/scan.h"
+#include "builder/models/bpe/space_words.h"
+#include "builder/models/bpe/word_parts.h"
 #include "models/bpe/word.h"
 
 namespace rankfeed::builder {
@@ -66,115 +64,6 @@ struct NormalizedTokensOf {
   }
 };
 
-// This knows which characters of two or three bytes stand next to each other in some piece, whole or in part.
-class Neighbours {
- public:
-  Neighbours() : pairs_(image::kPairBits / 64, 0) {}
-
-  void Add(std::string_view piece) {
-    size_t begin = 0;
-    while (begin < piece.size() && utf8::IsContinuation(piece[begin])) ++begin;
-    std::string_view left = piece.substr(0, begin);
-    while (begin < piece.size()) {
-      size_t end = begin + 1;
-      while (end < piece.size() && utf8::IsContinuation(piece[end])) ++end;
-      const std::string_view right = piece.substr(begin, end - begin);
-      if (!left.empty()) Join(left, right);
-      left = right;
-      begin = end;
-    }
-  }
-
-  // Few pieces hold two Greek letters, and words that are cut between them are shorter and repeat. Where many pieces
-  // hold two of a script, and of Latin letters with accents, which seldom stand beside each other, words
-  // would be as long as before.
-  void Take(image::SegmentConfig* config, std::vector<SectionData>* out) {
-    constexpr uint32_t kFew = 64, kFirstGreek = 0xce;
-    for (uint32_t lead = 0xc0; lead < 0xe0; ++lead) {
-      const bool uncut = lead < kFirstGreek || pairs_of_[lead] > kFew;
-      config->uncut_firsts |= uint64_t{uncut} << (lead & 0x3f);
-    }
-    config->uncut_lasts = uncut_lasts_;
-    out->emplace_back(SectionId::kSpannedPairs, std::move(pairs_));
-  }
-
- private:
-  // Joins every two characters of which one ends with the bytes left and the other begins with right.
-  // Where left and right are single bytes, these pairs are millions: then no word is cut after any
-  // character that ends with left.
-  void Join(std::string_view left, std::string_view right) {
-    if (left.size() == 1 && right.size() == 1 && IsLead(right[0])) {
-      uncut_lasts_ |= uint64_t{1} << (static_cast<uint8_t>(left[0]) & 0x3f);
-      return;
-    }
-    const std::vector<uint32_t> seconds = Beginning(right);
-    for (const uint32_t first : Ending(left)) {
-      for (const uint32_t second : seconds) {
-        const uint32_t bit = image::PairBit(first, second);
-        pairs_of_[static_cast<uint8_t>(left[0])] += (pairs_[bit / 64] >> bit % 64 & 1) == 0;
-        pairs_[bit / 64] |= uint64_t{1} << bit % 64;
-      }
-    }
-  }
-  // The characters of two or three bytes that end with these, or are these.
-  static std::vector<uint32_t> Ending(std::string_view bytes) {
-    std::vector<uint32_t> found;
-    if (IsLead(bytes[0])) return Beginning(bytes);
-    uint32_t low = 0;
-    for (const char c : bytes) low = low << 6 | (static_cast<uint8_t>(c) & 0x3f);
-    if (!utf8::IsContinuation(bytes[0]) || bytes.size() > 2) return found;
-    for (uint32_t c = low; c < 0x10000; c += uint32_t{1} << 6 * bytes.size()) found.push_back(c);
-    return found;
-  }
-  static std::vector<uint32_t> Beginning(std::string_view bytes) {
-    std::vector<uint32_t> found;
-    if (!IsLead(bytes[0])) return found;
-    const uint32_t size = utf8::SizeFromLead(static_cast<uint8_t>(bytes[0]));
-    uint32_t high = static_cast<uint8_t>(bytes[0]) & (size == 2 ? 0x1f : 0xf);
-    for (const char c : bytes.substr(1)) high = high << 6 | (static_cast<uint8_t>(c) & 0x3f);
-    const size_t missing = 6 * (size - bytes.size());
-    for (uint32_t low = 0; low < uint32_t{1} << missing; ++low) found.push_back(high << missing | low);
-    return found;
-  }
-  static bool IsLead(char c) { return static_cast<uint8_t>(c) >= 0xc2 && static_cast<uint8_t>(c) < 0xf0; }
-
-  std::vector<uint64_t> pairs_;
-  uint64_t uncut_lasts_ = 0;
-  uint32_t pairs_of_[256] = {};  // by the first byte that is known of the first character
-};
-
-// A segment that is one token. made: merges make it, so that it is as a part of a split too, where that matters.
-struct Entry {
-  std::string bytes;
-  uint32_t id;
-  bool made;
-};
-
-// Returns true if a part of a split may be these bytes: words may be cut at one of their ends.
-bool MayBePart(std::string_view bytes, const image::SegmentConfig& config) {
-  const auto may_cut = [&](size_t at) {
-    const auto lead = static_cast<uint8_t>(bytes[at]);
-    return lead >= 0xe0 ? lead < 0xf0 : lead >= 0xc2 && (config.uncut_firsts >> (lead & 0x3f) & 1) == 0;
-  };
-  return may_cut(0) || may_cut(utf8::Previous(bytes, bytes.size()));
-}
-
-SegmentTable TableOf(const std::vector<Entry>& entries, const image::SegmentConfig& config) {
-  const auto is_part = [&](const Entry& entry) { return entry.made && MayBePart(entry.bytes, config); };
-  SegmentTable table =
-      EmptySegmentTable(entries.size() + static_cast<size_t>(std::count_if(entries.begin(), entries.end(), is_part)));
-  for (const Entry& entry : entries) {
-    const auto size = static_cast<uint32_t>(entry.bytes.size());
-    if (size > image::kMaxEntryBytes) continue;
-    for (const bool part : {false, true}) {
-      if (part && !is_part(entry)) continue;
-      const auto key = fast::SegmentKey::Make(entry.bytes.data(), size, fast::SegmentKey::Tag(size, part));
-      InsertSegment(key, entry.id, image::PathInfo::OfWord(1, /*cuts=*/1), &table);
-    }
-  }
-  return table;
-}
-
 }  // namespace
 
 std::string BytesOf(std::string_view piece) {
@@ -190,6 +79,7 @@ std::string BytesOf(std::string_view piece) {
 }
 
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Model& model) {
+  if (!model.has(image::kByteLevel)) return BuildSpaceWords(model);
   if (const OffTheFastRoad off = StepsOff(model); off.reason != FastRoadReason::kNone) return off;
   const NormalizedTokensOf normalized(model);
   if (!normalized.can_be_found) return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
@@ -217,16 +107,10 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
   }
   image::SegmentConfig config{};
   config.rules = image::kPatternSplits | (ignores_merges ? uint32_t{image::kPartsHaveKeys} : 0);
-  ByteSet separators;  // where texts are cut (stretch/cuts.h)
-  separators.Add(' ');
-  std::memcpy(config.separators, separators.low, sizeof(config.separators));
   config.space_run = normalized.run_ids.empty() ? 0 : static_cast<uint32_t>(normalized.run_ids.size()) + 1;
   std::vector<SectionData> out;
   neighbours.Take(&config, &out);
-  SegmentTable table = TableOf(entries, config);
-  config.table_bits = table.bits;
-  out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
-  out.emplace_back(SectionId::kSegmentTable, std::move(table.entries));
+  AddTable(entries, &config, &out);
   return out;
 }
 

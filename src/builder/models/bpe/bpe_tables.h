@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// builder/models/bpe/bpe_tables.h: the tables of the fast road of byte-level BPE models (fast/words.h), made
-// from an opened image.
+// builder/models/bpe/bpe_tables.h: the tables of the fast road of BPE models (fast/words.h), made from an
+// opened image.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ std::string BytesOf(std::string_view piece);
 
 // The sections of the fast road, or why texts of this model do not take it. That is for pipelines of
 // ByteLevel without add_prefix_space and one pattern that fast/scan.h knows, after NFC or no
-// normalizer. O(bytes of the pieces).
+// normalizer; and for those that make a U+2581 of every space and do nothing else to a text but to put one in
+// front, where no merge is across a U+2581 and a character before it. O(bytes of the pieces).
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Model& model);
 
 }  // namespace rankfeed::builder
