@@ -5,6 +5,7 @@
 // BuildError; the C boundary (capi/folders/capi_builder.cc) turns that into a status and a message.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -30,6 +31,8 @@ struct BuildError : std::runtime_error {
   template <class... Parts>
   explicit BuildError(rankfeed_status status, std::string message, const Parts&... parts)
       : std::runtime_error(((AppendPart(parts, &message), ...), message)), code(status) {}
+  template <class... Parts>
+  BuildError(rankfeed_status, std::nullptr_t, const Parts&...) = delete;  // a text from no pointer: 0 where the message belongs
   // Returns the same error of that byte of the source.
   BuildError At(uint64_t byte) const {
     BuildError error = *this;
