@@ -2,25 +2,27 @@
 // folder/rebuilt.cc: see rebuilt.h.
 #include "folder/rebuilt.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <initializer_list>
+#include <optional>
 #include <string_view>
-#include <vector>
 
+#include "builder/files/hf_pipeline.h"
 #include "folder/classes.h"
 #include "folder/document.h"
 
 namespace rankfeed::folder {
 namespace {
 
-// Elements of a normalizer or pre-tokenizer as JSON. Those in brackets are written by the settings of tokenizer_config.json:
-// [accents] without keep_accents, [lower] with do_lower_case, [punctuation] with split_by_punct, [bert] the normalizer of
-// BERT, [metaspace] and [first] Metaspace, [bytes] and [bytes, regex] ByteLevel; or by the file: [charsmap] if it has one,
-// [line ends] if not.
+using builder::StepSpec;
+using simdjson::SUCCESS;
+using simdjson::dom::element;
+
+// Elements of a normalizer or pre-tokenizer as JSON, in which ' stands for ". Those in brackets are written by the settings of
+// tokenizer_config.json: [accents] without keep_accents, [lower] with do_lower_case, [punctuation] with split_by_punct, [bert]
+// the normalizer of BERT, [metaspace] and [first] Metaspace, [bytes] and [bytes, regex] ByteLevel; or by the file: [charsmap]
+// if it has one, [line ends] if not.
 using Steps = std::vector<std::string>;
 
 // Tokenizer classes of transformers 5 that have a constructor of their own: of a tokenizer.json they keep
@@ -28,28 +30,28 @@ using Steps = std::vector<std::string>;
 struct RebuildingClasses {
   std::vector<std::string_view> names;
   Steps normalizer, pre_tokenizer;
-  std::string_view model;  // members of its model, as JSON; [unk]: the file's unk_id, since the class looks for the token
+  std::string_view model;  // members of its model; [unk]: the file's unk_id, since the class looks for the token
   bool do_lower_case = false, keep_accents = true;  // where tokenizer_config.json has none
-  std::string_view bare = "always";  // how [metaspace] prepends where add_prefix_space is false; always: it is not read
+  std::string bare = "always";  // how [metaspace] prepends where add_prefix_space is false; always: it is not read
 };
 
-std::string Replace(const char* kind, const char* pattern, const char* content) {
-  return std::string(R"({"type":"Replace","pattern":{")") + kind + "\":\"" + pattern + R"("},"content":")" + content + "\"}";
+std::string Replace(std::string pattern, const std::string& content) {
+  return "{'type':'Replace','pattern':{" + pattern + "},'content':'" + content + "'}";
 }
 
 // Members of models.
-constexpr std::string_view kWords = R"("continuing_subword_prefix":"##","max_input_chars_per_word":100)",
-                           kMerges = R"("merges":[],"byte_fallback":false,"ignore_merges":false)",
-                           kByteMerges = R"("merges":[],"byte_fallback":true,"ignore_merges":false)";
+constexpr std::string_view kWords = "'continuing_subword_prefix':'##','max_input_chars_per_word':100",
+                           kMerges = "'merges':[],'byte_fallback':false,'ignore_merges':false",
+                           kByteMerges = "'merges':[],'byte_fallback':true,'ignore_merges':false",
+                           kUnk = "[unk]", kUnk0 = "'byte_fallback':false,'unk_id':0", kUnk1 = "'byte_fallback':false,'unk_id':1",
+                           kUnk2 = "'byte_fallback':false,'unk_id':2", kUnk3 = "'byte_fallback':false,'unk_id':3";
 
 const std::vector<RebuildingClasses>& AllRebuilding() {
-  const std::string first_quotes = Replace("String", "``", "\\\""), second_quotes = Replace("String", "''", "\\\"");
-  const std::string spaces = Replace("Regex", " {2,}", " "), metas = Replace("Regex", " {2,}", "▁");
-  const std::string strip = R"({"type":"Strip","strip_left":false,"strip_right":true})", nfc = R"({"type":"NFC"})";
-  const Steps metaspace = {"[metaspace]"}, words = {R"({"type":"WhitespaceSplit"})", "[metaspace]"}, charsmap = {"[charsmap]"};
+  const std::string first_quotes = Replace("'String':'``'", "\\u0022"), second_quotes = Replace("'String':'\\u0027\\u0027'", "\\u0022");
+  const std::string spaces = Replace("'Regex':' {2,}'", " "), metas = Replace("'Regex':' {2,}'", "▁");
+  const std::string strip = "{'type':'Strip','strip_left':false,'strip_right':true}", nfc = "{'type':'NFC'}";
+  const Steps metaspace = {"[metaspace]"}, words = {"{'type':'WhitespaceSplit'}", "[metaspace]"}, charsmap = {"[charsmap]"};
   const Steps folded = {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"};
-  constexpr std::string_view kUnk = "[unk]", kUnk0 = R"("byte_fallback":false,"unk_id":0)", kUnk1 = R"("byte_fallback":false,"unk_id":1)",
-                             kUnk2 = R"("byte_fallback":false,"unk_id":2)", kUnk3 = R"("byte_fallback":false,"unk_id":3)";
   static const std::vector<RebuildingClasses> all = {
       {{"AlbertTokenizer"}, folded, words, kUnk1, true, false, "never"},
       {{"XLNetTokenizer"}, folded, words, kUnk0},
@@ -66,15 +68,15 @@ const std::vector<RebuildingClasses>& AllRebuilding() {
       {{"UdopTokenizer"}, {}, words, kUnk},
       {{"BigBirdTokenizer"}, {metas}, metaspace, kUnk, false, true, "never"},
       {{"LayoutXLMTokenizer"}, {strip, metas}, metaspace, kUnk3, false, true, "never"},
-      {{"DebertaV2Tokenizer"}, {"[lower]", Replace("Regex", R"(\\s{2,}|[\\n\\r\\t])", " "), nfc, strip}, {"[punctuation]", "[metaspace]"}, kUnk,
+      {{"DebertaV2Tokenizer"}, {"[lower]", Replace("'Regex':'\\\\s{2,}|[\\\\n\\\\r\\\\t]'", " "), nfc, strip}, {"[punctuation]", "[metaspace]"}, kUnk,
        false, true, "first"},
       {{"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "LayoutLMTokenizer", "LxmertTokenizer",
         "MobileBertTokenizer", "MPNetTokenizer", "SqueezeBertTokenizer"},
-       {"[bert]"}, {R"({"type":"BertPreTokenizer"})"}, kWords, true},
+       {"[bert]"}, {"{'type':'BertPreTokenizer'}"}, kWords, true},
       {{"BartTokenizer", "GPT2Tokenizer", "LEDTokenizer", "LongformerTokenizer", "MvpTokenizer", "RobertaTokenizer"}, {}, {"[bytes, regex]"}, kMerges},
       {{"Qwen2Tokenizer"}, {nfc}, {kQwen2Split, "[bytes]"}, kMerges},
       {{"LlamaTokenizer"}, {}, {"[first]"}, kByteMerges},
-      {{"GemmaTokenizer"}, {Replace("String", " ", "▁")}, {}, kByteMerges},
+      {{"GemmaTokenizer"}, {Replace("'String':' '", "▁")}, {}, kByteMerges},
   };
   return all;
 }
@@ -84,69 +86,8 @@ bool Has(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// The value of a member, or fallback where there is none of the type.
-std::string_view Text(const simdjson::dom::element& object, std::string_view key,
-                      std::string_view fallback = {}) {
-  std::string_view text;
-  return object[key].get(text) == simdjson::SUCCESS ? text : fallback;
-}
-bool Flag(const simdjson::dom::element& object, std::string_view key, bool fallback) {
-  bool flag;
-  return object[key].get(flag) == simdjson::SUCCESS ? flag : fallback;
-}
-
-// "name(a, b)".
-std::string Call(std::string_view name, std::initializer_list<std::string_view> arguments) {
-  std::string out(name);
-  const char* before = "(";
-  for (const std::string_view argument : arguments) {
-    out.append(before).append(argument);
-    before = ", ";
-  }
-  return out + ")";
-}
-const char* Word(bool flag) {
+std::string Word(bool flag) {
   return flag ? "true" : "false";
-}
-
-std::string DescribeBert(bool clean, bool cjk, bool strip, bool lower) {
-  return Call("BertNormalizer", {Word(clean), Word(cjk), Word(strip), Word(lower)});
-}
-
-std::string DescribeBytes(bool prefix_space, bool regex) {
-  return Call("ByteLevel", {Word(prefix_space), Word(regex)});
-}
-
-std::string Describe(const simdjson::dom::element& step) {
-  const std::string type(Text(step, "type"));
-  if (type == "Replace" || type == "Split") {
-    std::string_view pattern;
-    if (step["pattern"]["Regex"].get(pattern) != simdjson::SUCCESS)
-      pattern = Text(step["pattern"], "String");
-    if (type == "Replace") return Call("Replace", {std::string(pattern) + " by " + std::string(Text(step, "content"))});
-    const char* const inverted = Flag(step, "invert", false) ? ", inverted" : "";
-    return Call("Split", {pattern, std::string(Text(step, "behavior")) + inverted});
-  }
-  if (type == "ByteLevel") {
-    return DescribeBytes(Flag(step, "add_prefix_space", true), Flag(step, "use_regex", true));
-  }
-  if (type == "Strip") {
-    const bool left = Flag(step, "strip_left", true), right = Flag(step, "strip_right", true);
-    return !left && !right ? ""
-           : left && right ? "Strip(both)"
-           : left          ? "Strip(left)"
-                           : "Strip(right)";
-  }
-  if (type == "Metaspace") {
-    const std::string_view scheme = Flag(step, "add_prefix_space", true) ? "always" : "never";
-    return Call("Metaspace", {Text(step, "prepend_scheme", scheme), Flag(step, "split", true) ? "split" : "whole"});
-  }
-  if (type == "BertNormalizer") {
-    const bool lower = Flag(step, "lowercase", true);
-    return DescribeBert(Flag(step, "clean_text", true), Flag(step, "handle_chinese_chars", true),
-                        Flag(step, "strip_accents", lower), lower);
-  }
-  return type == "Punctuation" ? Call(type, {Text(step, "behavior")}) : type;
 }
 
 // A flag as a constructor in Python takes it: null, where it is given, is false.
@@ -157,46 +98,35 @@ bool Given(const Document& config, const char* key, bool fallback) {
   return fallback;
 }
 
-// The steps of a member of tokenizer.json, sequences opened, those that do nothing left out.
-void Collect(const simdjson::dom::element& step, Steps* steps) {
-  if (!step.is_object()) return;  // null
-  for (const char* const list : {"normalizers", "pretokenizers"}) {
-    simdjson::dom::array parts;
-    if (step[list].get(parts) != simdjson::SUCCESS) continue;
-    for (const simdjson::dom::element one : parts) Collect(one, steps);
-    return;
-  }
-  if (std::string described = Describe(step); !described.empty()) steps->push_back(described);
-}
-
-std::string Metaspace(const char* scheme, bool split) {
-  return std::string(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":")") + scheme + R"(","split":)" + Word(split) + "}";
+std::string Metaspace(const std::string& scheme, bool split) {
+  return "{'type':'Metaspace','replacement':'▁','prepend_scheme':'" + scheme + "','split':" + Word(split) + "}";
 }
 
 // The elements as the settings write them; those that the file writes stay.
 Steps Expand(const Steps& steps, const std::string& name, const RebuildingClasses& as, const Document& config) {
+  const bool lowers = Given(config, "do_lower_case", as.do_lower_case);
   Steps out;
   for (const std::string& step : steps) {
     if (step == "[bert]") {
-      const bool lower = Given(config, "do_lower_case", as.do_lower_case);
-      out.push_back(std::string(R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)") +
-                    Word(Given(config, "tokenize_chinese_chars", true)) + R"(,"strip_accents":)" +
-                    Word(config.root().BoolOr("strip_accents", lower)) + R"(,"lowercase":)" + Word(lower) + "}");
+      out.push_back("{'type':'BertNormalizer','clean_text':true,'handle_chinese_chars':" + Word(Given(config, "tokenize_chinese_chars", true)) +
+                    ",'strip_accents':" + Word(config.root().BoolOr("strip_accents", lowers)) + ",'lowercase':" + Word(lowers) + "}");
     } else if (step == "[bytes]" || step == "[bytes, regex]") {
-      out.push_back(std::string(R"({"type":"ByteLevel","add_prefix_space":)") + Word(Given(config, "add_prefix_space", false)) +
-                    R"(,"trim_offsets":true,"use_regex":)" + Word(step != "[bytes]") + "}");
+      out.push_back("{'type':'ByteLevel','add_prefix_space':" + Word(Given(config, "add_prefix_space", false)) +
+                    ",'trim_offsets':true,'use_regex':" + Word(step != "[bytes]") + "}");
     } else if (step == "[metaspace]") {
-      out.push_back(Metaspace(as.bare == "always" || Given(config, "add_prefix_space", true) ? "always" : as.bare.data(), true));
+      out.push_back(Metaspace(as.bare == "always" || Given(config, "add_prefix_space", true) ? "always" : as.bare, true));
     } else if (step == "[first]") {
       const char* const first = Given(config, "legacy", false) ? "always" : "first";
       out.push_back(Metaspace(config.root().BoolOr("add_prefix_space", true) ? first : "never", false));
     } else if (step == "[lower]") {
-      if (Given(config, "do_lower_case", as.do_lower_case)) out.emplace_back(R"({"type":"Lowercase"})");
+      if (lowers) out.push_back("{'type':'Lowercase'}");
     } else if (step == "[accents]") {
       // XLNet's class takes accents off whatever its configuration says.
-      if (name == "XLNetTokenizer" || !Given(config, "keep_accents", as.keep_accents)) out.insert(out.end(), {R"({"type":"NFKD"})", R"({"type":"StripAccents"})"});
+      if (name == "XLNetTokenizer" || !Given(config, "keep_accents", as.keep_accents)) {
+        out.insert(out.end(), {"{'type':'NFKD'}", "{'type':'StripAccents'}"});
+      }
     } else if (step == "[punctuation]") {
-      if (Given(config, "split_by_punct", false)) out.emplace_back(R"({"type":"Punctuation","behavior":"Isolated"})");
+      if (Given(config, "split_by_punct", false)) out.push_back("{'type':'Punctuation','behavior':'Isolated'}");
     } else {
       out.push_back(step);
     }
@@ -234,83 +164,80 @@ std::string ClassOf(const Document& tokenizer_config, const Document& config) {
   return name.empty() ? std::string(ClassOfModelType(model_type)) : name;
 }
 
-bool Lowers(const Steps& steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const std::string& step) {
-    return step == "Lowercase" || (step.starts_with("BertNormalizer") && step.ends_with(" true)"));
+// What decides ids, of a file or of what a class has in its place.
+struct Pipeline {
+  std::vector<StepSpec> normalizer, pre_tokenizer;
+  bool Lowers() const {
+    return std::any_of(normalizer.begin(), normalizer.end(), [](const StepSpec& step) { return step.op == image::Op::kLowercase; });
+  }
+};
+
+bool Same(const std::vector<StepSpec>& one, const std::vector<StepSpec>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const StepSpec& a, const StepSpec& b) {
+    return a.op == b.op && a.arg0 == b.arg0 && a.arg1 == b.arg1 && a.a == b.a && a.b == b.b;
   });
 }
 
-bool HasByteLevel(const simdjson::dom::element& file) {
-  Steps steps;
-  for (const char* const name : {"pre_tokenizer", "decoder"}) {
-    simdjson::dom::element part;
-    if (file[name].get(part) == simdjson::SUCCESS) Collect(part, &steps);
-  }
-  return std::any_of(steps.begin(), steps.end(), [](const std::string& step) { return step.starts_with("ByteLevel"); });
+// Nothing for an element that is not supported, which its reader refuses.
+std::optional<Pipeline> PipelineOf(const element& file) try {
+  const builder::JsonSource source;
+  const builder::Json root(source, file, "");
+  Pipeline out;
+  std::string charsmap;
+  ReadNormalizer(root.Find("normalizer"), &out.normalizer, &charsmap);
+  ReadPreTokenizer(root.Find("pre_tokenizer"), &out.pre_tokenizer);
+  std::erase_if(out.normalizer, [](const StepSpec& step) { return step.op == image::Op::kStrip && step.arg0 == 0 && step.arg1 == 0; });
+  return out;
+} catch (const builder::BuildError&) {
+  return std::nullopt;
 }
 
-// The steps of the file's normalizer, and what its model is asked with.
-Steps NormalizerOf(const simdjson::dom::element& file) {
-  Steps steps;
-  simdjson::dom::element part;
-  if (file["normalizer"].get(part) == simdjson::SUCCESS) Collect(part, &steps);
-  if (file["model"].get(part) != simdjson::SUCCESS) return steps;
-  uint64_t most, unk;
-  simdjson::dom::element merges;
-  if (part["max_input_chars_per_word"].get(most) == simdjson::SUCCESS) {
-    steps.push_back(Call("WordPiece", {Text(part, "continuing_subword_prefix"), std::to_string(most)}));
-  } else if (part["merges"].get(merges) == simdjson::SUCCESS) {
-    steps.push_back(Call("BPE", {Flag(part, "byte_fallback", false) ? "bytes" : "no bytes",
-                                 Flag(part, "ignore_merges", false) ? "whole words" : "merges"}));
-  } else if (part["unk_id"].get(unk) == simdjson::SUCCESS) {
-    steps.push_back(Call("Unigram", {std::to_string(unk), Flag(part, "byte_fallback", false) ? "bytes" : "no bytes"}));
-  }
-  return steps;
-}
-
-// The steps of its pre-tokenizer, without a split at spaces where the normalizer leaves none.
-Steps PreTokenizerOf(const simdjson::dom::element& file, const Steps& normalizer) {
-  Steps steps;
-  simdjson::dom::element part;
-  if (file["pre_tokenizer"].get(part) == simdjson::SUCCESS) Collect(part, &steps);
-  if (Has(normalizer, "Replace(  by ▁)")) {
-    std::erase_if(steps, [](const std::string& step) { return step.starts_with("Split( , "); });
-  }
-  return steps;
+bool Mentions(const element& file, const char* member, std::string_view json) {
+  element part;
+  return file[member].get(part) == SUCCESS && std::string(simdjson::minify(part)).find(json) != std::string::npos;
 }
 
 // The first element of the file's normalizer that holds a charsmap, where transformers looks for it.
-std::string CharsmapOf(const simdjson::dom::element& file) {
-  simdjson::dom::element normalizer;
+std::string CharsmapOf(const element& file) {
+  element normalizer;
   simdjson::dom::array list;
-  if (file["normalizer"].get(normalizer) != simdjson::SUCCESS || !normalizer.is_object()) return {};
-  if (Text(normalizer, "type") == "Precompiled") return simdjson::minify(normalizer);
-  if (normalizer["normalizers"].get(list) != simdjson::SUCCESS) return {};
-  for (const simdjson::dom::element one : list) {
-    if (Text(one, "type") == "Precompiled") return simdjson::minify(one);
-  }
-  return {};
+  const auto holds_one = [](const element& step) {
+    std::string_view type;
+    return step["type"].get(type) == SUCCESS && type == "Precompiled";
+  };
+  if (file["normalizer"].get(normalizer) != SUCCESS) return {};
+  if (holds_one(normalizer)) return simdjson::minify(normalizer);
+  if (normalizer["normalizers"].get(list) != SUCCESS) return {};
+  const auto found = std::find_if(list.begin(), list.end(), holds_one);
+  return found == list.end() ? std::string() : std::string(simdjson::minify(*found));
 }
 
-// The decoder of classes whose pieces have ▁ and bytes: a text loses a space that Metaspace put in front of it.
-std::string BytesDecoder(const Steps& pre_tokenizer) {
-  const bool strips = !pre_tokenizer.empty() && pre_tokenizer[0].find("never") == std::string::npos;
-  return R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"})" +
-         std::string(strips ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "") + "]}";
-}
-
-std::string Sequence(const char* member, const Steps& steps) {
-  std::string out = std::string(R"({"type":"Sequence",")") + member + "\":[";
+std::string Sequence(const std::string& member, const Steps& steps) {
+  std::string out = "{\"type\":\"Sequence\",\"" + member + "\":[";
   for (const std::string& step : steps) out.append(step).append(1, &step == &steps.back() ? ']' : ',');
   return steps.empty() ? "null" : out + "}";
+}
+
+// The JSON that the text of a table stands for.
+std::string Quoted(std::string text) {
+  std::replace(text.begin(), text.end(), '\'', '"');
+  return text;
+}
+
+// Members of a model that a class has otherwise than the file; what a file leaves out is false.
+bool DiffersIn(const element& model, const element& made) {
+  const simdjson::dom::object members = made.get_object();
+  return std::any_of(members.begin(), members.end(), [&](const auto& member) {
+    element own;
+    const std::string json = model[member.key].get(own) == SUCCESS ? std::string(simdjson::minify(own)) : "false";
+    return member.key != "merges" && json != std::string(simdjson::minify(member.value));
+  });
 }
 
 }  // namespace
 
 Rebuilding::Rebuilding(const std::string& file) {
-  const std::string folder = file.substr(0, file.find_last_of("/\\") + 1);
-  const auto path = [&](const char* name) { return folder + name; };
-  const std::string settings = path("tokenizer_config.json"), model = path("config.json");
+  const std::string folder = file.substr(0, file.find_last_of("/\\") + 1), settings = folder + "tokenizer_config.json", model = folder + "config.json";
   const Document config(ReadIfThere(settings), settings);
   const std::string name = ClassOf(config, Document(ReadIfThere(model), model));
   for (const RebuildingClasses& one : AllRebuilding()) {
@@ -319,40 +246,53 @@ Rebuilding::Rebuilding(const std::string& file) {
     normalizer_ = Expand(one.normalizer, name, one, config);
     pre_tokenizer_ = Expand(one.pre_tokenizer, name, one, config);
     model_ = one.model;
-    decoder_ = one.model == kMerges       ? R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})"
-               : one.model == kByteMerges ? BytesDecoder(pre_tokenizer_)
-               : one.model == kWords      ? R"({"type":"WordPiece","prefix":"##","cleanup":true})"
-                                          : pre_tokenizer_.back();  // Metaspace
+    // Of pieces with ▁ and bytes a text loses the space that Metaspace put in front of it.
+    const bool strips = name == "LlamaTokenizer" && config.root().BoolOr("add_prefix_space", true);
+    decoder_ = model_ == kMerges  ? "{'type':'ByteLevel','add_prefix_space':true,'trim_offsets':true,'use_regex':true}"
+               : model_ == kWords ? "{'type':'WordPiece','prefix':'##','cleanup':true}"
+               : model_ != kByteMerges
+                   ? pre_tokenizer_.back()  // Metaspace
+                   : "{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'▁'},'content':' '},{'type':'ByteFallback'},{'type':'Fuse'}" +
+                         std::string(strips ? ",{'type':'Strip','content':' ','start':1,'stop':0}" : "") + "]}";
   }
 }
 
-Rebuilt Rebuilding::Of(const simdjson::dom::element& file) const {
-  simdjson::dom::element model, member;
+Rebuilt Rebuilding::Of(const element& file) const {
+  element model, member;
+  if (name_.empty() || file["model"].get(model) != SUCCESS) return {};
   // AutoTokenizer sees the mistake of Llama 3 and its kin.
-  if (name_.empty() || (name_ == "LlamaTokenizer" && HasByteLevel(file)) || file["model"].get(model) != simdjson::SUCCESS) return {};
+  const bool has_bytes = Mentions(file, "pre_tokenizer", "\"ByteLevel\"") || Mentions(file, "decoder", "\"ByteLevel\"");
+  if (name_ == "LlamaTokenizer" && has_bytes) return {};
   const std::string charsmap = CharsmapOf(file);
-  Steps normalizer;
+  Steps normalizer, pre_tokenizer;
   for (const std::string& step : normalizer_) {
-    if (step == "[charsmap]" ? !charsmap.empty() : step != "[line ends]" || charsmap.empty()) {
-      normalizer.push_back(step == "[charsmap]" ? charsmap : step == "[line ends]" ? Replace("Regex", "\\n", " ") : step);
+    if (step != "[charsmap]" && (step != "[line ends]" || charsmap.empty())) {
+      normalizer.push_back(Quoted(step == "[line ends]" ? Replace("'Regex':'\\n'", " ") : step));
+    } else if (step == "[charsmap]" && !charsmap.empty()) {
+      normalizer.push_back(charsmap);
     }
   }
+  for (const std::string& step : pre_tokenizer_) pre_tokenizer.push_back(Quoted(step));
   std::string settings = model_;
-  if (uint64_t unk; settings == "[unk]") {
-    settings = model["unk_id"].get(unk) == simdjson::SUCCESS ? R"("byte_fallback":false,"unk_id":)" + std::to_string(unk) : "";
+  if (uint64_t unk; settings == kUnk) {
+    settings = model["unk_id"].get(unk) == SUCCESS ? "'byte_fallback':false,'unk_id':" + std::to_string(unk) : "";
   }
   Rebuilt out;
-  out.members = R"({"normalizer":)" + Sequence("normalizers", normalizer) + R"(,"pre_tokenizer":)" + Sequence("pretokenizers", pre_tokenizer_) +
-                R"(,"decoder":)" + decoder_ + R"(,"model":{)" + settings + "}}";
+  out.members = Quoted("{'normalizer':") + Sequence("normalizers", normalizer) + Quoted(",'pre_tokenizer':") + Sequence("pretokenizers", pre_tokenizer) +
+                Quoted(",'decoder':" + decoder_ + ",'model':{" + settings + "}}");
   simdjson::dom::parser parser;
-  const simdjson::dom::element made = parser.parse(out.members).value();
-  const Steps before = NormalizerOf(file), after = NormalizerOf(made);
-  out.differs = before != after || PreTokenizerOf(file, before) != PreTokenizerOf(made, after);
-  out.lowers_before = Lowers(before);
-  out.lowers_after = Lowers(after);
+  const element made = parser.parse(out.members).value();
+  const auto before = PipelineOf(file), after = PipelineOf(made);
+  // A normalizer of Gemma's leaves no space to split at.
+  const bool no_space = name_ == "GemmaTokenizer" && Mentions(file, "pre_tokenizer", "{\"String\":\" \"}");
+  out.differs = !before || !after || !Same(before->normalizer, after->normalizer) ||
+                (!no_space && !Same(before->pre_tokenizer, after->pre_tokenizer)) || DiffersIn(model, made["model"]);
+  out.lowers_before = before && before->Lowers();
+  out.lowers_after = after && after->Lowers();
   // A class whose model is of another kind makes nothing of the file.
-  const char* const own = model_ == kMerges || model_ == kByteMerges ? "merges" : model_ == kWords ? "continuing_subword_prefix" : nullptr;
-  const bool same_kind = own != nullptr ? model[own].get(member) == simdjson::SUCCESS : model["vocab"].is_array();
+  const bool same_kind = model_ == kMerges || model_ == kByteMerges ? model["merges"].get(member) == SUCCESS
+                         : model_ == kWords                         ? model["continuing_subword_prefix"].get(member) == SUCCESS
+                                                                    : model["vocab"].is_array();
   if (!out.differs || !same_kind) out.members.clear();
   return out;
 }
