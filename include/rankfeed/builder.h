@@ -97,6 +97,10 @@ RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, si
  * Errors: ARGUMENT, STRUCT_SIZE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* loaded,
                                                        rankfeed_placement* out);
+/* A sentence for the user: texts that have other ids by a model's folder, as AutoTokenizer of
+ * transformers 5 has them, than by its tokenizer.json as it is written; empty where there are none, and
+ * of anything but a folder. Valid until rankfeed_loaded_free. Null gives null. O(1). */
+RANKFEED_API const char* rankfeed_loaded_note(const rankfeed_loaded* loaded);
 /* No thread may use the model any more. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded);
 

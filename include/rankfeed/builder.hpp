@@ -41,6 +41,8 @@ class Vocabulary {
     (void)rankfeed_loaded_placement(loaded_.get(), &placement);
     return placement;
   }
+  // Returns rankfeed_loaded_note.
+  const char* note() const { return rankfeed_loaded_note(loaded_.get()); }
   // The image of the model, for as long as this object lives.
   const void* image(size_t* size) const { return rankfeed_loaded_image(loaded_.get(), size); }
 

@@ -27,12 +27,10 @@ _CLASSES = {**dict.fromkeys(("bert", "convbert", "distilbert", "electra", "ernie
             **dict.fromkeys(("qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl"), "Qwen2Tokenizer")}
 _SIDES = {"XLNetTokenizer": "left"}
 _PADS = {"Qwen2Tokenizer": "<|endoftext|>", **dict.fromkeys(_ROBERTA, "<pad>")}  # of classes, where no file names one
-_LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
 # Names of what is often found in place of a file, by its first bytes.
 _OTHERS = ((b"version https://git-lfs", "a git-lfs pointer, not the file; `git lfs pull` fetches it"), (b"<", "an HTML or XML page, not the file"),
            (b"\x1f\x8b", "a gzip archive; unpack it"), (b"PK\x03\x04", "a zip archive; unpack it"),
            (b"\xff\xfe", "UTF-16; it must be UTF-8"), (b"\xfe\xff", "UTF-16; it must be UTF-8"))
-_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 @dataclass
@@ -154,8 +152,6 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     specials = _json(os.path.join(folder, "special_tokens_map.json"), missing={})
     model = _json(os.path.join(folder, "config.json"), missing={})
     data = {} if lines else _json(file)
-    if not lines:
-        _check_tokens(folder, config, specials, data)
     out = Folder(file, defaults=FileDefaults(data.get("truncation"), data.get("padding")))
     said = _core.folder_settings(folder)
     if said["note"]:
@@ -165,7 +161,9 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     out.prompt = said["prompts"].get(said["default_prompt_name"], "")
     kind = str(config.get("tokenizer_class") or model.get("tokenizer_class") or "").replace("Fast", "")
     kind = kind or _CLASSES.get(str(model.get("model_type")), "")
-    _note_rebuilt(file, config)
+    if file.endswith("vocab.txt") and config.get("do_lower_case") is None:
+        warnings.warn(f"no do_lower_case beside {file}: it lowercases texts, as AutoTokenizer of transformers does; if it is a cased "
+                      'vocabulary, from_file(path, preset="bert-cased")', stacklevel=3)
     attributes = out.attributes
     if said["max_length"] is not None:  # max_seq_length of sentence-transformers before model_max_length
         attributes["model_max_length"] = said["max_length"]
@@ -187,61 +185,6 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     if "pad_token" not in config and "pad_token" not in specials:
         out.pad_token = out.pad_token or _PADS.get(kind)
     return out
-
-
-def _texts(value: Any) -> List[str]:
-    """Of a token, which may be an object with its content, of a list of them, or of an object that names some."""
-    if isinstance(value, str):
-        return [value] if value else []
-    if isinstance(value, dict) and isinstance(value.get("content"), str):
-        return _texts(value["content"])
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for one in inner for text in _texts(one)]
-
-
-def _check_tokens(folder: str, config: Dict[str, Any], specials: Dict[str, Any], data: Dict[str, Any]) -> None:
-    """ValueError for a token beside the tokenizer.json that it lacks: transformers would add it. A warning for one that is an
-    ordinary piece there, or has other settings. Older files are read where the configuration has no added_tokens_decoder."""
-    listed = config.get("added_tokens_decoder")
-    wanted: Dict[str, Dict[str, Any]] = {}
-    if listed is None:
-        wanted.update(dict.fromkeys(_json(os.path.join(folder, "added_tokens.json"), missing={}), {}))
-        config = {**config, **specials}
-    for entry in (listed or {}).values():
-        wanted.update((text, entry if isinstance(entry, dict) else {}) for text in _texts(entry))
-    for name, value in config.items():
-        if name.endswith("_token") or name in _LISTS:
-            for text in _texts(value):
-                wanted.setdefault(text, {})
-    advice = ("AutoTokenizer.from_pretrained(folder).save_pretrained(folder) writes a tokenizer.json as transformers has it; "
-              "Tokenizer.from_file of the tokenizer.json goes without")
-    for token in data.get("added_tokens") or []:
-        entry = wanted.pop(token.get("content"), {})
-        if any(name in entry and name in token and entry[name] != token[name] for name in _FLAGS):
-            warnings.warn(f"the token {token['content']} has other settings in the tokenizer_config.json of {folder} than in its "
-                          f"tokenizer.json; the former are followed. {advice}", stacklevel=4)
-    if not wanted:
-        return
-    vocab = (data.get("model") or {}).get("vocab") or []
-    pieces = set(vocab) if isinstance(vocab, dict) else {piece[0] for piece in vocab}
-    for text in sorted(wanted):
-        if text not in pieces:
-            raise ValueError(f"{folder} has the token {text} beside its tokenizer.json, which lacks it; transformers would add it. {advice}")
-        warnings.warn(f"{folder} names the token {text} beside its tokenizer.json, where it is an ordinary piece; transformers looks "
-                      f"for it in texts, and so does this tokenizer. {advice}", stacklevel=4)
-
-
-def _note_rebuilt(file: str, config: Dict[str, Any]) -> None:
-    """A warning where AutoTokenizer of transformers 5 gives some texts other ids than the file; and for a vocab.txt of which
-    nobody says whether it is lowercased."""
-    if file.endswith("vocab.txt"):
-        if config.get("do_lower_case") is None:
-            warnings.warn(f"no do_lower_case beside {file}: it lowercases texts, as AutoTokenizer of transformers does; if it is a cased "
-                          'vocabulary, from_file(path, preset="bert-cased")', stacklevel=4)
-        return
-    note = _core.rebuilt_note(file)
-    if note:
-        warnings.warn(note, stacklevel=4)
 
 
 def _json(path: str, missing: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:

@@ -143,9 +143,9 @@ class Tokenizer:
         """The tokenizer.json of a model's folder, or its vocab.txt or vocab.json as transformers reads it, with what tokenizer_config.json and special_tokens_map.json say:
         model_max_length, sides, model_input_names, split_special_tokens, the padding token, and those of sentence-transformers:
         max_seq_length (before model_max_length), do_lower_case, the default prompt, which request and encode_pairs put before a
-        query, labels, and what makes scores of their logits (Request.put_scores). Added tokens are those that AutoTokenizer has;
-        for the rest ids are those of the file as it is written; where a class of transformers 5 has another normalizer or
-        pre-tokenizer, rankfeed.hf.AutoTokenizer has that class's ids.
+        query, labels, and what makes scores of their logits (Request.put_scores). Ids are those of AutoTokenizer; a warning
+        says where the file by itself (from_file) has others, since a class of transformers 5 has another normalizer or pre-tokenizer
+        or other added tokens.
 
         threads, invalid_text, file_defaults, attributes: those of from_file; attributes come before the folder's."""
         _options.check_names("Tokenizer.from_pretrained", attributes, _ATTRIBUTES)
@@ -153,6 +153,8 @@ class Tokenizer:
         merged: Any = {**found.attributes, **attributes}
         self = cls._open(_options.path("folder", folder), found.vocabulary, None, None, threads, "auto", invalid_text, file_defaults, 0,
                          merged)
+        if self._model.note:
+            warnings.warn(self._model.note, stacklevel=2)
         if found.pad_token is not None:
             pad = self.token_to_id(found.pad_token)
             if pad is None:

@@ -16,7 +16,6 @@
 #include <bit>
 #include <limits>
 
-#include "folder/rebuilt.h"
 
 namespace rankfeed::python {
 namespace {
@@ -406,7 +405,6 @@ nb::object Decode(Model& model, Ids ids, bool skip_special_tokens, bool as_bytes
 
 void BindModel(nb::module_& module) {
   Model::KeepAcrossFork();
-  module.def("rebuilt_note", &folder::RebuiltNote, nb::arg("file"));
   module.def(
       "parity_number",
       [](const std::string& name) {
@@ -444,6 +442,7 @@ void BindModel(nb::module_& module) {
            "Threads that a batch uses; 0: as many as the process may run on.")
       .def("set_max_stretch_bytes", &Model::set_max_stretch_bytes, nb::arg("bytes"),
            "Longest stretch of a text that cannot be cut; 0: 256 KiB.")
+      .def_prop_ro("note", [](const Model& m) { return m.note(); }, nb::for_getter(nb::sig("def note(self) -> str")))
       .def_prop_ro("pad_id", [](const Model& m) { return m.info().pad_id; })
       .def_prop_ro("pad_type_id", [](const Model& m) { return m.info().pad_type_id; })
       .def("set_invalid_text", &Model::set_invalid_text, nb::arg("policy"),

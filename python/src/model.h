@@ -73,6 +73,7 @@ class Model {
   const rankfeed_model_info& info() const { return info_; }
   const void* image(size_t* size) const { return vocabulary_.image(size); }
   rankfeed_placement placement() const { return vocabulary_.placement(); }
+  std::string note() const { return vocabulary_.note(); }
 
   // Encoders for one call, given back when dropped. One per worker of executor(), or a single one.
   class Lease {

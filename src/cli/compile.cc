@@ -30,14 +30,11 @@ std::string Hex(const uint8_t* bytes, size_t size) {
 void NoteOtherIds(const std::string& source, bool preset) {
   const std::filesystem::path path(source);
   const std::filesystem::path folder = path.parent_path();
-  std::string note;
   if (path.filename() == "tokenizer.json") {
-    const auto file = folder::VocabularyOf(folder.empty() ? "." : folder.string(), &note);
-    if (!file) note = file.error().message;
-  } else if (path.extension() == ".json") {
-    note = folder::RebuiltNote(source);
+    auto loaded = Vocabulary::Load(folder.empty() ? "." : folder.string());
+    const std::string note = loaded ? loaded->note() : loaded.error().message;
+    if (!note.empty()) fmt::print(stderr, "rankfeed: note: {}\n", note);
   }
-  if (!note.empty()) fmt::print(stderr, "rankfeed: note: {}\n", note);
   if (path.filename() != "vocab.txt" || preset) return;
   auto config = folder::ReadObject((folder / "tokenizer_config.json").string());
   if (config && config->contains("do_lower_case")) return;
@@ -157,8 +154,7 @@ void AddCompile(CLI::App& app) {
                    "--preset or as it lies in its folder; vocab.json of a BPE model beside its merges.txt; or a folder with one, whose "
                    "files then change the tokenizer.json as they do where --vocab is the folder")
       ->each([o = o.get()](const std::string& given) {
-        std::string note;  // that NoteOtherIds prints
-        o->file = std::filesystem::is_directory(given) ? Take(folder::VocabularyOf(given, &note)) : given;
+        o->file = std::filesystem::is_directory(given) ? Take(folder::VocabularyOf(given)) : given;
       })
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")

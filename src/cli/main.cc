@@ -87,10 +87,8 @@ Pages VocabOptions::on() const {
 }
 
 void VocabOptions::OpenFolder(const std::string& given) {
-  std::string note;
   folder = given;
-  path = Take(folder::VocabularyOf(given, &note));
-  if (!note.empty()) std::fputs(fmt::format("rankfeed: note: {}\n", note).c_str(), stderr);
+  path = Take(folder::VocabularyOf(given));
 }
 
 void VocabOptions::TakeFolder(const std::string& model) {
@@ -111,6 +109,7 @@ Vocabulary VocabOptions::Load(Reading reading) const {
   auto loaded =
       Vocabulary::Load(folder.empty() || reading == Reading::kAsWritten ? path : folder, parity_number(), preset.empty() ? nullptr : preset.c_str(), on());
   if (!loaded) throw Failure(loaded.error().message);
+  if (*loaded->note() != 0) fmt::print(stderr, "rankfeed: note: {}\n", loaded->note());
   return std::move(*loaded);
 }
 

@@ -128,8 +128,8 @@ void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
 // together, the main one comes first.
 std::vector<std::string> ReferenceFiles(const ReferenceOptions& o, const VocabOptions& vocab,
                                         const rankfeed_model_info& info) {
-  std::string path = o.path.empty() ? vocab.path : o.path, note;
-  if (std::filesystem::is_directory(path)) path = Take(folder::VocabularyOf(path, &note));
+  std::string path = o.path.empty() ? vocab.path : o.path;
+  if (std::filesystem::is_directory(path)) path = Take(folder::VocabularyOf(path));
   const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
   if (huggingface != (o.library == "huggingface")) {
     throw Failure("{} has {} parity; compare it with {} {}", vocab.path,

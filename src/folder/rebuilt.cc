@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -66,7 +65,7 @@ const std::vector<RebuildingClasses>& AllRebuilding() {
       {{"XGLMTokenizer"}, {"[charsmap]", spaces}, metaspace, kUnk3, false, true, "never"},
       {{"MBartTokenizer"}, {}, words, kUnk3},
       {{"UdopTokenizer"}, {}, words, kUnk},
-      {{"BigBirdTokenizer"}, {metas}, metaspace, kUnk, false, true, "never"},
+      {{"BigBirdTokenizer"}, {"{'type':'Strip','strip_left':false,'strip_right':false}", metas}, metaspace, kUnk, false, true, "never"},
       {{"LayoutXLMTokenizer"}, {strip, metas}, metaspace, kUnk3, false, true, "never"},
       {{"DebertaV2Tokenizer"}, {"[lower]", Replace("'Regex':'\\\\s{2,}|[\\\\n\\\\r\\\\t]'", " "), nfc, strip}, {"[punctuation]", "[metaspace]"}, kUnk,
        false, true, "first"},
@@ -167,9 +166,6 @@ std::string ClassOf(const Document& tokenizer_config, const Document& config) {
 // What decides ids, of a file or of what a class has in its place.
 struct Pipeline {
   std::vector<StepSpec> normalizer, pre_tokenizer;
-  bool Lowers() const {
-    return std::any_of(normalizer.begin(), normalizer.end(), [](const StepSpec& step) { return step.op == image::Op::kLowercase; });
-  }
 };
 
 bool Same(const std::vector<StepSpec>& one, const std::vector<StepSpec>& other) {
@@ -186,7 +182,6 @@ std::optional<Pipeline> PipelineOf(const element& file) try {
   std::string charsmap;
   ReadNormalizer(root.Find("normalizer"), &out.normalizer, &charsmap);
   ReadPreTokenizer(root.Find("pre_tokenizer"), &out.pre_tokenizer);
-  std::erase_if(out.normalizer, [](const StepSpec& step) { return step.op == image::Op::kStrip && step.arg0 == 0 && step.arg1 == 0; });
   return out;
 } catch (const builder::BuildError&) {
   return std::nullopt;
@@ -287,8 +282,11 @@ Rebuilt Rebuilding::Of(const element& file) const {
   const bool no_space = name_ == "GemmaTokenizer" && Mentions(file, "pre_tokenizer", "{\"String\":\" \"}");
   out.differs = !before || !after || !Same(before->normalizer, after->normalizer) ||
                 (!no_space && !Same(before->pre_tokenizer, after->pre_tokenizer)) || DiffersIn(model, made["model"]);
-  out.lowers_before = before && before->Lowers();
-  out.lowers_after = after && after->Lowers();
+  const auto lowers = [](const element& one) {
+    return Mentions(one, "normalizer", "\"Lowercase\"") || Mentions(one, "normalizer", "\"lowercase\":true");
+  };
+  out.lowers_before = lowers(file);
+  out.lowers_after = lowers(made);
   // A class whose model is of another kind makes nothing of the file.
   const bool same_kind = model_ == kMerges || model_ == kByteMerges ? model["merges"].get(member) == SUCCESS
                          : model_ == kWords                         ? model["continuing_subword_prefix"].get(member) == SUCCESS
@@ -297,26 +295,15 @@ Rebuilt Rebuilding::Of(const element& file) const {
   return out;
 }
 
-std::string RebuiltNote(const std::string& file_name) try {
-  const std::filesystem::path path(file_name), folder = path.parent_path();
-  if (path.filename() == "vocab.json") return {};  // which is read as its class reads it
-  const Rebuilding rebuilding(file_name);
-  if (rebuilding.name().empty()) return {};
-  simdjson::dom::parser parser;
-  simdjson::dom::element file;
-  if (WithMemory(parser.load(file_name).get(file)) != simdjson::SUCCESS) return {};
-  const Rebuilt rebuilt = rebuilding.Of(file);
+std::string Rebuilding::NoteOf(const Rebuilt& rebuilt, const std::string& file) const {
   if (!rebuilt.differs) return {};
   const char* const capitals = rebuilt.lowers_before == rebuilt.lowers_after ? ""
                                : rebuilt.lowers_before                       ? ": it does not lowercase them"
                                                                              : ": it lowercases them, unless tokenizer_config.json has "
                                                                                "\"do_lower_case\": false";
-  const std::string place = folder.empty() ? "." : folder.string();
-  return "AutoTokenizer of transformers 5 makes a " + rebuilding.name() + " of " + file_name + ", which has another normalizer, pre-tokenizer or "
-         "setting of the model than the file as it is written, so some texts get other ids there" + capitals +
-         (rebuilt.members.empty() ? ". The ids here are the file's" : ". Its ids are those of the folder, " + place + "; the file by itself has its own");
-} catch (const builder::BuildError&) {
-  return {};
+  return "AutoTokenizer of transformers 5 makes a " + name_ + " of " + file + ", which has another normalizer, pre-tokenizer or setting of the " +
+         "model than the file as it is written, so some texts get other ids there" + capitals +
+         (rebuilt.members.empty() ? ". The ids here are the file's" : ". Its ids are those of the folder; the file by itself has its own");
 }
 
 }  // namespace rankfeed::folder

@@ -29,15 +29,12 @@ class Rebuilding {
   const std::string& name() const { return name_; }
   // O(bytes of the normalizer).
   Rebuilt Of(const simdjson::dom::element& file) const;
+  // A sentence for the user of the file; empty where it has the same ids.
+  std::string NoteOf(const Rebuilt& rebuilt, const std::string& file) const;
 
  private:
   std::string name_, model_, decoder_;
   std::vector<std::string> normalizer_, pre_tokenizer_;
 };
-
-// A sentence for the user of a tokenizer.json where AutoTokenizer of transformers 5 gives some texts other ids
-// than the file as it is written, as the tokenizer_config.json and config.json beside it show; else empty. A file that
-// cannot be read, which its reader refuses, has none. O(bytes) where a class rebuilds.
-std::string RebuiltNote(const std::string& file);
 
 }  // namespace rankfeed::folder

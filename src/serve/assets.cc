@@ -35,14 +35,14 @@ Result<std::string> DeviceName(const Device& device) {
   return std::string(ring->info().device_name);
 }
 
-// The vocabulary's file, what its folder says of rows, and notes.
+// The vocabulary's file, and what its folder says of rows.
 Error FindVocabulary(const AssetPaths& paths, Assets* out) {
   const std::string place = paths.vocab.empty() ? folder::FolderOf(paths.model) : paths.vocab;
   out->vocabulary_file = out->vocabulary_place = place;
   out->row_tokens = paths.max_length == 0 ? kDefaultRowTokens : paths.max_length;
   std::error_code missing;
   if (!std::filesystem::is_directory(place, missing)) return {};
-  auto file = folder::VocabularyOf(place, &out->note);
+  auto file = folder::VocabularyOf(place);
   if (!file) return file.error();
   out->vocabulary_file = std::move(*file);
   auto config = folder::ReadFolderConfig(place);
@@ -95,6 +95,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   if (!vocabulary) return vocabulary.error();
   Reserve::Check();
   out->vocabulary.emplace(std::move(*vocabulary));
+  out->note = out->vocabulary->note();
   const std::string compiled = CompileNote(*out, std::chrono::steady_clock::now() - begun);
   if (!compiled.empty()) out->note += (out->note.empty() ? "" : "; ") + compiled;
   out->vocabulary_info = rankfeed::Info(out->vocabulary->model());

@@ -2,11 +2,13 @@
 """doors_test.py RANKFEED: every key of a folder that is obeyed by the command line or the service, changed: another output, or a
 refusal. What each value should give is computed here from the pieces, and the scores by NumPy."""
 
+import ctypes
 import json
 import math
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import unittest
@@ -65,6 +67,24 @@ class Doors(unittest.TestCase):
     @staticmethod
     def answered(answer):
         return [s for _, s in sorted((r["index"], r["score"]) for r in answer)]
+
+    def opens(self, start):
+        """How often start() opens the folder's tokenizer.json."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        watcher = libc.inotify_init1(os.O_NONBLOCK)
+        self.addCleanup(os.close, watcher)
+        IN_OPEN, IN_CLOSE_NOWRITE = 0x20, 0x10  # the latter, so that no two equal events follow each other and become one
+        self.assertGreater(libc.inotify_add_watch(watcher, os.fsencode(self.folder / "tokenizer.json"), IN_OPEN | IN_CLOSE_NOWRITE), 0)
+        start()
+        events = os.read(watcher, 1 << 16)
+        return sum(struct.unpack_from("iIII", events, at)[1] & IN_OPEN != 0 for at in range(0, len(events), 16))  # events of a file have no name
+
+    def test_file_is_parsed_once(self):
+        """By the one who compiles the vocabulary; before that its truncation and padding are looked for. The service also looks at its first bytes,
+        whether it is an image; before it starts, the test asks for `info` of the folder."""
+        self.write(tokenizer={"tokenizer_class": "BertTokenizer", "mask_token": "[MASK]"})
+        for start, count in ((self.scores, 2), (lambda: self.ids("a"), 2), (self.serve, 1 + 3)):
+            self.assertEqual(self.opens(start), count)
 
     def test_activation(self):
         """sentence-transformers issue 1004 and pull request 4006: config_sentence_transformers.json before config.json; the service stays in [0, 1]."""

@@ -12,11 +12,16 @@
 
 namespace rankfeed::builder {
 
+// An added token of the files beside a tokenizer.json, without id.
+struct TokenBeside : AddedTokenSpec {
+  bool of_class = false;  // no file names it, its class has it
+};
+
 struct FileChanges {
   bool lower_case = false;  // Lowercase in front of a normalizer that has none
-  // Added tokens that the files beside name, without ids, in the order in which they are added: the first so many have their
-  // settings from there, the others are only added where the file lacks them.
-  std::vector<AddedTokenSpec> added_tokens;
+  // Added tokens that the files beside name, in the order in which they are added: the first so many have their settings from
+  // there, the others are only looked for where the file does not add them.
+  std::vector<TokenBeside> added_tokens;
   size_t listed = 0;
   // kToo: the file's are there too. kInstead: those alone. kMustBeListed: those alone, and some of the class, which is not
   // known here, so that a token of the file that is not among them is refused.
@@ -26,8 +31,10 @@ struct FileChanges {
   std::string unk_token;             // of the model; empty: any
   std::string class_name;            // whose these tokens are, for a message
   // Returns the members that this class has in place of the file's, as a JSON object: normalizer, pre_tokenizer, decoder,
-  // and in model those of its settings that the class has; empty: the file's are there.
-  std::function<std::string(const simdjson::dom::element& file)> rebuild;
+  // and in model those of its settings that the class has; empty: the file's are there. Adds a sentence to *note where some texts
+  // have other ids then.
+  std::function<std::string(const simdjson::dom::element& file, std::string* note)> rebuild;
+  std::string* note = nullptr;  // receives sentences for the user; null: not wanted
 };
 
 }  // namespace rankfeed::builder

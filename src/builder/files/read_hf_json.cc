@@ -76,13 +76,14 @@ class Reader {
     if (const auto padding = root.Find("padding")) Padding(*padding);
     if (spec_.pad_id == image::kNoId && !changes_.pad_token.empty()) spec_.pad_id = IdOf(changes_.pad_token);
     CheckEnds();
+    if (changes_.note != nullptr) *changes_.note = std::move(note_);
     return std::move(spec_);
   }
 
  private:
   // Reads what the class of the folder has in place of the file's elements.
   void Rebuild(const simdjson::dom::element& document) {
-    const std::string members = changes_.rebuild ? changes_.rebuild(document) : "";
+    const std::string members = changes_.rebuild ? changes_.rebuild(document, &note_) : "";
     if (members.empty()) return;
     rebuilt_source_ = {source_.name + ", as " + changes_.class_name + " of transformers rebuilds it", simdjson::padded_string(members)};
     simdjson::dom::element root;
@@ -255,15 +256,41 @@ class Reader {
       places.emplace(token.content, all.size() - 1);
       if (found != beside.end() && found->second < changes_.listed) all.back().flags = changes_.added_tokens[found->second].flags;
     }
-    for (const AddedTokenSpec& token : changes_.added_tokens) {
+    for (const TokenBeside& token : changes_.added_tokens) {
       if (places.emplace(token.content, all.size()).second) all.push_back(token);
     }
+    CheckTokensBeside(own);
     const auto is_same = [](const AddedTokenSpec& a, const AddedTokenSpec& b) { return a.content == b.content && a.flags == b.flags; };
     if (!std::equal(own.begin(), own.end(), all.begin(), all.end(), is_same)) {
       spec_.changes += "\nadded tokens";
       for (const AddedTokenSpec& token : all) spec_.changes += "\n" + std::to_string(token.flags) + " " + token.content;
     }
     return all;
+  }
+
+  void Note(const std::string& sentence) { note_ += (note_.empty() ? "" : "; ") + sentence; }
+
+  // Refuses a token that a file beside names and this one has not, which transformers would add; notes one that is found otherwise
+  // than by the file alone.
+  void CheckTokensBeside(const std::vector<AddedTokenSpec>& own) {
+    constexpr uint32_t kLookedFor = image::kSingleWord | image::kLstrip | image::kRstrip | image::kNormalized;
+    const std::string folder = source_.name.substr(0, source_.name.find_last_of("/\\"));
+    std::unordered_map<std::string_view, uint32_t> flags_of;
+    for (const AddedTokenSpec& token : own) flags_of.emplace(token.content, token.flags);
+    for (size_t i = 0; i < changes_.added_tokens.size(); ++i) {
+      const TokenBeside& token = changes_.added_tokens[i];
+      if (const auto found = flags_of.find(token.content); found != flags_of.end()) {
+        if (i >= changes_.listed || ((found->second ^ token.flags) & kLookedFor) == 0) continue;
+        Note("the token " + token.content + " has other settings in the tokenizer_config.json of " + folder +
+             " than in its tokenizer.json; the folder has the former, the file by itself the latter. " + kAdvice);
+      } else if (!token.of_class && piece_ids_.contains(token.content)) {
+        Note(folder + " names the token " + token.content + " beside its tokenizer.json, where it is an ordinary piece; transformers, and the folder, " +
+             "look for it in texts. " + kAdvice);
+      } else if (!token.of_class) {
+        throw BuildError(RANKFEED_E_VOCABULARY, folder, " has the token ", token.content,
+                         " beside its tokenizer.json, which lacks it; transformers would add it. ", kAdvice);
+      }
+    }
   }
 
   [[noreturn]] void RefuseUnlisted(const std::string& token) const {
@@ -517,6 +544,7 @@ class Reader {
   std::unordered_map<std::string_view, uint32_t> piece_ids_;  // into spec_.pieces
   uint64_t vocab_at_ = 0;
   bool has_template_ = false;
+  std::string note_;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ struct rankfeed_loaded {
   rankfeed_placement placement{};
   void* storage = nullptr;
   rankfeed_model* model = nullptr;
+  std::string note;
 
   ~rankfeed_loaded() {
     rankfeed::AlignedFree(storage);
@@ -109,10 +110,11 @@ class Source {
   // kName: path is a name, and nothing beside it is read. kFile: of lists of pieces the files beside them. kFolder: path is
   // that of a folder's vocabulary, whose files change it.
   enum class Path { kName, kFile, kFolder };
-  Source(std::string_view bytes, const std::string& path, Path kind, const rankfeed_compile_options* options)
+  // note: null, or receives what ChangesOf says.
+  Source(std::string_view bytes, const std::string& path, Path kind, const rankfeed_compile_options* options, std::string* note = nullptr)
       : bytes_(bytes), name_(path), folder_(path.substr(0, path.find_last_of("/\\") + 1)) {
     const std::string file = kind != Path::kName ? path.substr(folder_.size()) : "";
-    if (kind == Path::kFolder) changes_ = rankfeed::folders::ChangesOf(path);
+    if (kind == Path::kFolder) changes_ = rankfeed::folders::ChangesOf(path, note);
     const std::string_view preset =
         options != nullptr && options->preset != nullptr ? options->preset : "";
     const bool json = rankfeed::builder::DetectFormat(bytes, path) == SourceFormat::kHuggingFace;
@@ -361,7 +363,7 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
     if (!IsImage(bytes)) {
       // A copy is compiled: the file must not change meanwhile.
       if (pages == RANKFEED_PAGES_FILE) bytes = Open(file, RANKFEED_PAGES_AUTO, loaded.get());
-      const Source source(bytes, place.file, place.kind, options);
+      const Source source(bytes, place.file, place.kind, options, &loaded->note);
       CompileInPlace(source, file, pages, options, loaded.get());
     }
     OpenModel(loaded.get(), loaded->mapping.data, loaded->mapping.size, path);
@@ -398,6 +400,10 @@ RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* lo
   if (out->struct_size != sizeof *out) return RANKFEED_E_STRUCT_SIZE;
   *out = loaded->placement;
   return RANKFEED_OK;
+}
+
+RANKFEED_API const char* rankfeed_loaded_note(const rankfeed_loaded* loaded) {
+  return loaded == nullptr ? nullptr : loaded->note.c_str();
 }
 
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded) {

@@ -34,7 +34,7 @@ uint32_t FlagsOf(const Token& token) {
 
 }  // namespace
 
-builder::FileChanges ChangesOf(const std::string& file) {
+builder::FileChanges ChangesOf(const std::string& file, std::string* note) {
   const std::string folder = file.substr(0, file.find_last_of("/\\") + 1);
   builder::FileChanges out;
   out.lower_case = folder::ReadModelSettings(folder).lower_case;
@@ -43,7 +43,12 @@ builder::FileChanges ChangesOf(const std::string& file) {
   const Document config(beside.tokenizer_config, folder + "tokenizer_config.json");
   const folder::Rebuilding rebuilding(file);
   out.class_name = rebuilding.name();
-  out.rebuild = [rebuilding](const simdjson::dom::element& json) { return rebuilding.Of(json).members; };
+  out.note = note;
+  out.rebuild = [rebuilding, file](const simdjson::dom::element& json, std::string* sentence) {
+    const folder::Rebuilt rebuilt = rebuilding.Of(json);
+    *sentence += rebuilding.NoteOf(rebuilt, file);
+    return rebuilt.members;
+  };
   const Class kind = ClassNamed(out.class_name).value_or(Class::kOther);
   const Settings settings(file, beside, kind);
   const auto named = [&](const char* key) { return settings.Named(key) == nullptr ? std::string() : *settings.Named(key); };
@@ -57,7 +62,7 @@ builder::FileChanges ChangesOf(const std::string& file) {
   const bool rebuilds = !out.class_name.empty() && config.root().Find("added_tokens_decoder");
   out.added = !rebuilds ? Added::kToo : kind == Class::kOther ? Added::kMustBeListed : Added::kInstead;
   out.listed = settings.listed();
-  for (const Token& token : settings.tokens()) out.added_tokens.push_back({token.content, 0, FlagsOf(token)});
+  for (const Token& token : settings.tokens()) out.added_tokens.push_back({{token.content, 0, FlagsOf(token)}, token.of_class});
   return out;
 }
 

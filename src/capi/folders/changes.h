@@ -13,7 +13,8 @@ std::string VocabularyFileOf(const std::string& folder);
 
 // The changes that make the ids of that file those of AutoTokenizer of transformers 5, with sentence_bert_config.json as
 // sentence-transformers 6.2 applies it: a class that rebuilds the tokenizer.json (folder/rebuilt.h) has its own normalizer and
-// pre-tokenizer, and the added tokens that tokenizer_config.json lists and no others. Throws BuildError as ReadModelSettings.
-builder::FileChanges ChangesOf(const std::string& file);
+// pre-tokenizer, and the added tokens that tokenizer_config.json lists and no others. note: null, or receives sentences for the
+// user, on texts that have other ids by the folder than by the file. Throws BuildError as ReadModelSettings.
+builder::FileChanges ChangesOf(const std::string& file, std::string* note);
 
 }  // namespace rankfeed::folders

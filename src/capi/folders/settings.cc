@@ -172,11 +172,9 @@ class Settings::Reader {
     const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const Token& other) {
       return other.content == token.content;
     });
-    if (found == tokens.end()) {
-      tokens.push_back(std::move(token));
-    } else if (static_cast<size_t>(found - tokens.begin()) >= listed_) {
-      *found = std::move(token);
-    }
+    if (found == tokens.end()) return tokens.push_back(std::move(token));
+    token.of_class &= found->of_class;
+    if (static_cast<size_t>(found - tokens.begin()) >= listed_) *found = std::move(token);
   }
 
   void AddNamed(const std::string& key) {
@@ -192,7 +190,7 @@ class Settings::Reader {
       const auto is = [&token](const Token& other) { return other.content == token.content; };
       bool again = std::any_of(extra_.begin(), extra_.end(), is);
       for (const auto& [key, named] : named_) again |= is(named);
-      if (again) token = {token.content};
+      if (again) token = {.content = token.content, .of_class = token.of_class};
     }
   }
 
@@ -227,7 +225,7 @@ Settings::Settings(const std::string& name, const FilesBeside& beside, Class kno
 void Settings::ReadTokens() {
   for (const Known& known : kKnown) {
     for (size_t i = 0; known.kind == kind && i < kNames.size(); ++i) {
-      if (known.tokens[i] != nullptr) named_[kNames[i]] = {known.tokens[i]};
+      if (known.tokens[i] != nullptr) (named_[kNames[i]] = {known.tokens[i]}).of_class = true;
     }
   }
   if (kind == Class::kMpnet) named_["mask_token"].lstrip = true;

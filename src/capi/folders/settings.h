@@ -26,6 +26,7 @@ struct Token {
   std::string content;
   bool single_word = false, lstrip = false, rstrip = false, special = true;
   std::optional<bool> normalized;  // unset: of tokens that are not special
+  bool of_class = false;           // no file names it
   bool counted = false;            // named so that a token of added_tokens.json of this content is special
 };
 

@@ -9,14 +9,12 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <new>
 #include <system_error>
 
 #include "base/other_kind.h"
 #include "builder/base/model_spec.h"
 #include "folder/document.h"
-#include "folder/rebuilt.h"
 #include "platform/files/file_calls.h"
 
 namespace rankfeed::folder {
@@ -24,11 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-// A token that stands beside a tokenizer.json, and how it is looked for where its entry says so.
-constexpr std::array kFlags = {"single_word", "lstrip", "rstrip", "normalized"};
-using Flags = std::array<std::optional<bool>, kFlags.size()>;
-using Tokens = std::map<std::string, Flags, std::less<>>;
 
 // A token as the configurations write it: its text, or an object with the text as "content".
 std::optional<std::string> TokenOf(const Json& value) {
@@ -41,115 +34,6 @@ std::optional<std::string> TokenOf(const Json& value) {
 std::optional<std::string> TokenOf(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() ? std::nullopt : TokenOf(*found);
-}
-
-// A token, or a list of tokens, or an object that names some.
-void AddTokens(const Json& value, Tokens* out) {
-  if (const auto token = TokenOf(value)) {
-    if (!token->empty()) out->try_emplace(*token);
-  } else if (value.is_structured()) {
-    for (const Json& one : value) AddTokens(one, out);
-  }
-}
-
-// Every token that transformers looks for in texts beside those of the tokenizer.json: the values of
-// all members whose names end in _token, lists of more, and the added ones. Older files are read
-// where the configuration has no added_tokens_decoder.
-Result<Tokens> TokensBeside(const fs::path& folder) {
-  Tokens out;
-  auto config = ReadObject((folder / "tokenizer_config.json").string());
-  if (!config) return config.error();
-  const auto listed = config->find("added_tokens_decoder");
-  if (listed == config->end()) {
-    for (const char* name : {"added_tokens.json", "special_tokens_map.json"}) {
-      auto more = ReadObject((folder / name).string());
-      if (!more) return more.error();
-      if (name == std::string_view("special_tokens_map.json")) {
-        config->update(*more);
-      } else {
-        for (const auto& [token, id] : more->items()) out.try_emplace(token);
-      }
-    }
-  } else if (listed->is_object()) {
-    for (const Json& entry : *listed) {
-      const auto token = TokenOf(entry);
-      if (!token || token->empty()) continue;
-      Flags& flags = out[*token];
-      for (size_t i = 0; entry.is_object() && i < flags.size(); ++i) {
-        const auto flag = entry.find(kFlags[i]);
-        if (flag != entry.end() && flag->is_boolean()) flags[i] = flag->get<bool>();
-      }
-    }
-  }
-  for (const auto& [name, value] : config->items()) {
-    if (name.ends_with("_token") || name == "additional_special_tokens" ||
-        name == "extra_special_tokens" || name == "model_specific_special_tokens") {
-      AddTokens(value, &out);
-    }
-  }
-  return out;
-}
-
-bool SameFlags(const Flags& flags, const simdjson::dom::element& entry) {
-  for (size_t i = 0; i < flags.size(); ++i) {
-    bool value = false;
-    if (flags[i] && entry[kFlags[i]].get(value) == simdjson::SUCCESS && value != *flags[i]) return false;
-  }
-  return true;
-}
-
-// Tells whether the vocabulary of the model, a list of pairs or an object, has the piece.
-bool HasPiece(const simdjson::dom::element& file, std::string_view piece) {
-  simdjson::dom::element vocab;
-  if (file["model"]["vocab"].get(vocab) != simdjson::SUCCESS) return false;
-  if (vocab.is_object()) return vocab[piece].error() == simdjson::SUCCESS;
-  simdjson::dom::array list;
-  if (vocab.get(list) != simdjson::SUCCESS) return false;
-  return std::any_of(list.begin(), list.end(), [&](const simdjson::dom::element& entry) {
-    std::string_view name;
-    return entry.at(0).get(name) == simdjson::SUCCESS && name == piece;
-  });
-}
-
-constexpr std::string_view kAdvice =
-    "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) writes a tokenizer.json as "
-    "transformers has it; the file by itself, as --vocab, goes without";
-
-// The tokens beside a tokenizer.json against its own. A file that is no JSON, which the builder
-// refuses, has any tokens.
-Error CheckTokens(const std::string& folder, const std::string& tokenizer_json, std::string* note) {
-  auto wanted = TokensBeside(folder);
-  if (!wanted) return wanted.error();
-  simdjson::dom::parser parser;
-  simdjson::dom::element file;
-  if (wanted->empty() || WithMemory(parser.load(tokenizer_json).get(file)) != simdjson::SUCCESS) return {};
-  simdjson::dom::array list;
-  if (file["added_tokens"].get(list) == simdjson::SUCCESS) {
-    for (const simdjson::dom::element entry : list) {
-      std::string_view content;
-      if (entry["content"].get(content) != simdjson::SUCCESS) continue;
-      const auto found = wanted->find(content);
-      if (found == wanted->end()) continue;
-      if (!SameFlags(found->second, entry)) {
-        *note = fmt::format("the token {} has other settings in the tokenizer_config.json of {} than in its "
-                            "tokenizer.json; the folder has the former, the file by itself the latter. {}",
-                            content, folder, kAdvice);
-      }
-      wanted->erase(found);
-    }
-  }
-  for (const auto& [token, flags] : *wanted) {
-    if (!HasPiece(file, token)) {
-      return Error{RANKFEED_E_VOCABULARY,
-                   fmt::format("{} has the token {} beside its tokenizer.json, which lacks it; "
-                               "transformers would add it. {}",
-                               folder, token, kAdvice)};
-    }
-    *note = fmt::format("{} names the token {} beside its tokenizer.json, where it is an ordinary piece; "
-                        "transformers, and the folder as --vocab, look for it in texts. {}",
-                        folder, token, kAdvice);
-  }
-  return {};
 }
 
 }  // namespace
@@ -176,21 +60,13 @@ Result<Json> ReadObject(const std::string& path) {
   return object;
 }
 
-Result<std::string> VocabularyOf(const std::string& folder, std::string* note) {
+Result<std::string> VocabularyOf(const std::string& folder) {
   files::FileInfo info;
   if (const int error = files::InfoOf(folder.c_str(), &info))
     return Error{RANKFEED_E_NOT_FOUND, fmt::format("{}: {}", folder, std::generic_category().message(error))};
-  const fs::path file = fs::path(folder) / "tokenizer.json";
   std::error_code ignored;
-  if (fs::is_regular_file(file, ignored)) {
-    note->clear();
-    if (auto error = CheckTokens(folder, file.string(), note)) return error;
-    const std::string rebuilt = RebuiltNote(file.string());
-    if (!rebuilt.empty()) *note += (note->empty() ? "" : "; ") + rebuilt;
-    return file.string();
-  }
-  // The builder reads the files beside a list of pieces itself.
-  for (const char* const name : {"vocab.txt", "vocab.json"}) {
+  // The builder reads the files beside these itself.
+  for (const char* const name : {"tokenizer.json", "vocab.txt", "vocab.json"}) {
     const fs::path pieces = fs::path(folder) / name;
     if (fs::is_regular_file(pieces, ignored)) return pieces.string();
   }
@@ -233,12 +109,26 @@ std::string SideOf(const simdjson::dom::element& object) {
 }  // namespace
 
 std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) {
+  // The parts alone are parsed: the builder parses the file.
+  simdjson::padded_string text;
+  simdjson::ondemand::parser lazy;
+  simdjson::ondemand::document file;
+  simdjson::ondemand::object members;
+  if (WithMemory(simdjson::padded_string::load(tokenizer_json).get(text)) != simdjson::SUCCESS ||
+      WithMemory(lazy.iterate(text).get(file)) != simdjson::SUCCESS || file.get_object().get(members) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
   simdjson::dom::parser parser;
-  simdjson::dom::element file, part;
-  if (WithMemory(parser.load(tokenizer_json).get(file)) != simdjson::SUCCESS) return std::nullopt;
+  simdjson::dom::element part;
+  const auto read = [&](const char* name) {
+    simdjson::ondemand::object object;
+    std::string_view json;
+    return members.find_field_unordered(name).get_object().get(object) == simdjson::SUCCESS && object.raw_json().get(json) == simdjson::SUCCESS &&
+           WithMemory(parser.parse(json).get(part)) == simdjson::SUCCESS;
+  };
   FileDefaults out;
   std::string_view name;
-  if (file["truncation"].get(part) == simdjson::SUCCESS && part.is_object()) {
+  if (read("truncation")) {
     auto& cut = out.truncation.emplace();
     cut.max_length = NumberOf(part, "max_length", 0);
     cut.stride = NumberOf(part, "stride", 0);
@@ -246,7 +136,7 @@ std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) 
     if (part["strategy"].get(name) != simdjson::SUCCESS) name = "LongestFirst";
     cut.strategy = name == "OnlyFirst" ? "only_first" : name == "OnlySecond" ? "only_second" : "longest_first";
   }
-  if (file["padding"].get(part) == simdjson::SUCCESS && part.is_object()) {
+  if (read("padding")) {
     auto& pad = out.padding.emplace();
     simdjson::dom::element strategy;
     if (part["strategy"].get(strategy) == simdjson::SUCCESS && strategy.is_object()) pad.length = NumberOf(strategy, "Fixed", 0);

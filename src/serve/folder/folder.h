@@ -19,10 +19,9 @@ namespace rankfeed::folder {
 // anything else.
 Result<nlohmann::json> ReadObject(const std::string& path);
 
-// The file of the vocabulary in a folder: tokenizer.json, vocab.txt of a WordPiece model, or vocab.json of a
-// BPE model. *note: empty, or a sentence for its user: texts that AutoTokenizer of transformers would give other ids. Errors: NOT_FOUND, which names what there is;
-// VOCABULARY for a token beside the tokenizer.json that has no id in it.
-Result<std::string> VocabularyOf(const std::string& folder, std::string* note);
+// The file of the vocabulary in a folder: tokenizer.json, vocab.txt of a WordPiece model, or vocab.json of a BPE model.
+// Errors: NOT_FOUND, which names what there is.
+Result<std::string> VocabularyOf(const std::string& folder);
 
 // Returns the file and those beside it that the builder reads with it: for a vocab.json, and for a
 // vocab.txt without a preset, those of them that there are; for any other file none.

@@ -154,6 +154,9 @@ Error CheckTogether(const rankfeed_model* opened, const rankfeed_crossencoder_in
                  names);
   }
   if (auto error = CheckTypes(opened, model, facts, names)) return error;
+  // The vocabulary was made of the model's own file.
+  std::error_code ignored;
+  if (fs::equivalent(names.first, fs::path(FolderOf(names.second)) / "tokenizer.json", ignored)) return {};
   if (const std::string different = DifferentPiece(opened, names.second); !different.empty()) return Apart(different, names);
   auto different = DifferentNormalization(opened, names.second);
   if (!different) return different.error();

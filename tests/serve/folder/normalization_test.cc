@@ -125,8 +125,7 @@ TEST_F(Normalization, PublishedFoldersAgreeWithThemselves) {
   if (data == nullptr || !fs::exists(fs::path(data) / "bpe" / "roberta")) GTEST_SKIP() << "no published folders";
   for (const char* const name : {"wordpiece/bert-base-cased", "wordpiece/bert-base-uncased", "bpe/roberta"}) {
     const std::string folder = (fs::path(data) / name).string();
-    std::string note;
-    auto file = VocabularyOf(folder, &note);
+    auto file = VocabularyOf(folder);
     ASSERT_TRUE(file) << file.error().message;
     auto vocabulary = Vocabulary::Load(*file);
     ASSERT_TRUE(vocabulary) << vocabulary.error().message;
