@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/byte_alphabet.h"
+#include "base/narrow.h"
 #include "builder/base/code_points.h"
 #include "builder/base/limits.h"
 #include "builder/base/radix_sort.h"

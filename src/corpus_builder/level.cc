@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
 #include "builder/base/model_spec.h"
 
 namespace rankfeed::corpus_builder {

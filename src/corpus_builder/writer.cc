@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/narrow.h"
 #include "builder/base/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "platform/files/file_calls.h"

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 
 namespace rankfeed::encode {

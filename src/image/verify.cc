@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error_detail.h"
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "image/fast_road.h"
 #include "image/reader.h"

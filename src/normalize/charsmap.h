@@ -20,6 +20,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/narrow.h"
+
 namespace rankfeed {
 
 // The builder refuses charsmaps with longer keys and replacements (builder/normalize/charsmap_check.cc);

@@ -3,6 +3,7 @@
 // keeps its range; what it becomes takes it.
 #include "normalize/filters.h"
 
+#include "base/narrow.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::normalize {

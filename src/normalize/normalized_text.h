@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 
 namespace rankfeed::normalize {

@@ -8,6 +8,7 @@
 // character is usually the character itself.
 #include "normalize/precompiled.h"
 
+#include "base/narrow.h"
 #include "normalize/charsmap.h"
 #include "unicode/grapheme.h"
 

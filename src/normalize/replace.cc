@@ -5,6 +5,7 @@
 // last byte (NormalizedString::replace); a prefix takes the range of the first character (prepend).
 #include "normalize/replace.h"
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "unicode/properties.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 
 namespace rankfeed::normalize {

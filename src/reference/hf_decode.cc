@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/byte_alphabet.h"
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "image/format.h"
 

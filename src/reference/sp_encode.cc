@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "models/bpe/word.h"
 #include "models/unigram/best_path.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "split/pattern.h"
 #include "unicode/properties.h"

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/byte_set.h"
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "image/model.h"
 #include "unicode/properties.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "stretch/characters.h"
 #include "image/fast_road.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/narrow.h"
 #include "stretch/characters.h"
 
 namespace rankfeed {

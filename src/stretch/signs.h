@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/byte_set.h"
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "stretch/characters.h"
 #include "image/model.h"

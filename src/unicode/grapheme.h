@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/narrow.h"
 #include "image/model.h"
 #include "base/utf8.h"
 

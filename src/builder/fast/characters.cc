@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "builder/fast/piece_neighbours.h"
 #include "unicode/properties.h"

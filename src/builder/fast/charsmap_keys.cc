@@ -3,6 +3,7 @@
 // keys were checked to be UTF-8 and finite when the file was read (builder/normalize/charsmap_check.cc).
 #include "builder/fast/charsmap_keys.h"
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "normalize/precompiled.h"
 

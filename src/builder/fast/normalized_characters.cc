@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "builder/unicode/unicode_tables.h"
 #include "normalize/filters.h"

@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/narrow.h"
 #include "builder/fast/charsmap_keys.h"
 #include "builder/fast/eligibility.h"
 #include "image/model.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/narrow.h"
 #include "rankfeed/model.h"
 
 namespace rankfeed::builder {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/byte_alphabet.h"
+#include "base/narrow.h"
 #include "builder/base/code_points.h"
 #include "builder/files/vocabulary.h"
 

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/narrow.h"
 #include "builder/base/code_points.h"
 #include "builder/base/limits.h"
 #include "builder/files/hf_pipeline.h"

@@ -12,6 +12,7 @@
 
 #include <protozero/pbf_reader.hpp>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "builder/base/code_points.h"
 #include "builder/base/limits.h"

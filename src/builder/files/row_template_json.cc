@@ -11,6 +11,7 @@
 
 #include <simdjson.h>
 
+#include "base/narrow.h"
 #include "builder/files/json_value.h"
 
 namespace rankfeed::builder {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/narrow.h"
 #include "builder/base/model_spec.h"
 
 #define XXH_INLINE_ALL

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "builder/normalize/charsmap_children.h"
 #include "normalize/charsmap.h"

@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/narrow.h"
+
 namespace rankfeed::builder {
 
 class CharsmapChildren {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/narrow.h"
 #include "builder/base/code_points.h"
 #include "builder/base/limits.h"
 #include "normalize/normalize.h"

@@ -18,6 +18,7 @@
 #include <map>
 #include <utility>
 
+#include "base/narrow.h"
 #include "builder/unicode/unicode_delta.h"
 #include "rankfeed/model.h"
 

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/layout.h"
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "image/model.h"
 #include "models/unigram/arithmetic.h"

@@ -3,6 +3,7 @@
 // that the fast road does in it is here, as segments seldom need it.
 #include "models/unigram/ledger.h"
 
+#include "base/narrow.h"
 #include "models/unigram/arithmetic.h"
 #include "models/unigram/best_path.h"
 

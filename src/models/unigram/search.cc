@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/narrow.h"
+
 namespace rankfeed::unigram {
 
 void PathSearch::Carve(Layout& layout) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/wordpiece/greedy.h"
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 
 namespace rankfeed::wordpiece {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/narrow.h"
 #include "image/model.h"
 #include "trie/double_array.h"
 

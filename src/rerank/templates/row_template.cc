@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/narrow.h"
 #include "encode/text_encoder.h"
 #include "rerank/templates/cuts.h"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/narrow.h"
 #include "builder/fast/eligibility.h"
 #include "builder/models/unigram/pruning.h"
 #include "image/search_start.h"

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "fast/kernels/kernels.h"
 #include "fast/key.h"

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/byte_set.h"
+#include "base/narrow.h"
 #include "base/utf8.h"
 #include "builder/fast/characters.h"
 #include "builder/fast/charsmap_keys.h"
