@@ -19,7 +19,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 7 };
+enum { RANKFEED_GPU_OPS_ABI = 8 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
  * to it, in memory that may be read and written. Memory after row m has no meaning, before
@@ -76,8 +76,8 @@ typedef struct {
 } rankfeed_op_positions;
 
 /* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its
- * table. types null: 0. Not everywhere: position null, to which nothing is added then, and beta
- * null. hidden is the width of the embeddings. */
+ * table. types null: 0. position null: nothing is added. beta null: zeros. hidden is the width of
+ * the embeddings. */
 typedef struct {
   uint32_t dtype, tokens, hidden, vocab, max_positions, type_vocab;
   const int32_t *ids, *positions, *types;
@@ -98,9 +98,9 @@ enum {
   RANKFEED_GPU_SILU = 5
 };
 
-/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. bias null: none, and no
- * activation; op_add_norm adds it then. Room for more rows: RANKFEED_GPU_GEMM_ROWS. packed not 0:
- * pack has laid w out. */
+/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. bias null: none, as
+ * where op_add_norm adds it. Room for more rows: RANKFEED_GPU_GEMM_ROWS. packed not 0: pack has
+ * laid w out. */
 typedef struct {
   uint32_t dtype, m, n, k, activation;
   const void *x, *w;
@@ -134,8 +134,7 @@ typedef struct {
  * inside each row, head by head; out [tokens, heads * head_dim]. tiles: as op_positions wrote it
  * for the same rows. first_only not 0: no more than the first token of each row is wanted, and what
  * is written for the others is of no meaning; the host makes use of it. window: keys of a query are
- * those at most so many tokens before or after it; 0: all of the row. Not everywhere: a window, and
- * relative positions. */
+ * those at most so many tokens before or after it; 0: all of the row. */
 typedef struct {
   uint32_t dtype, rows, tokens, heads, head_dim;
   const void* qkv;
@@ -154,8 +153,8 @@ typedef struct {
 } rankfeed_op_gate;
 
 /* out = LayerNorm(x + bias + residual), and sum = x + bias + residual. bias null: nothing is added;
- * sum null: it is not kept. out or sum, but not both, may be x or residual. Not everywhere: a sum,
- * residual null, beta null. */
+ * residual null: likewise; beta null: zeros; sum null: it is not kept. out or sum, not both, may
+ * be x or residual. */
 typedef struct {
   uint32_t dtype, tokens, hidden;
   const void *x, *residual;
@@ -171,7 +170,7 @@ typedef struct {
   const void* x;
   const int32_t* cu_seqlens;
   void* out;     /* elements [rows, hidden] */
-  uint32_t pool; /* RANKFEED_GPU_FIRST; not everywhere: MEAN */
+  uint32_t pool; /* RANKFEED_GPU_FIRST, MEAN */
 } rankfeed_op_first;
 
 /* logits[r, l] = x[r] . w[l] + bias[l] in float; NaN for an empty row. bias null: none. */
@@ -208,8 +207,6 @@ typedef struct rankfeed_gpu_ops {
    * their place as gemm reads them fastest; when a model is opened. 0 or an error of the backend.
    */
   int32_t (*pack)(void* ctx, void* w, uint32_t n, uint32_t k);
-  /* Null where the backend has no kernels for what came after BERT: neither these two nor what is
-   * said above not to be everywhere. Models that need it are refused when they are opened. */
   int32_t (*rotary)(const rankfeed_op_at* at, const rankfeed_op_rotary* op);
   int32_t (*gate)(const rankfeed_op_at* at, const rankfeed_op_gate* op);
 } rankfeed_gpu_ops;

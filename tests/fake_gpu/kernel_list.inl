@@ -17,11 +17,17 @@ void AddOfType(const std::string& type, std::vector<EmulatedKernel>* to) {
     add("HalvesAttentionKernel<" + type + ", 64u>", &HalvesAttentionKernel<T, 64>);
     add("HalvesAttentionKernel<" + type + ", 96u>", &HalvesAttentionKernel<T, 96>);
     add("HalvesAttentionKernel<" + type + ", 128u>", &HalvesAttentionKernel<T, 128>);
+    add("HalvesWindowAttentionKernel<" + type + ", 64u>", &HalvesWindowAttentionKernel<T, 64>);
+    add("HalvesWindowAttentionKernel<" + type + ", 128u>", &HalvesWindowAttentionKernel<T, 128>);
     add("HalvesGemmKernel<" + type + ">", &HalvesGemmKernel<T>);
   }
+  add("RelativeAttentionKernel<" + type + ", 64u>", &RelativeAttentionKernel<T, 64>);
+  add("RelativeAttentionKernel<" + type + ", 128u>", &RelativeAttentionKernel<T, 128>);
   add_by_row("BiasKernel", &BiasKernel<T, kPerVector<T>>, &BiasKernel<T, 1>);
   add_by_row("EmbedKernel", &EmbedKernel<T, kPerVector<T>>, &EmbedKernel<T, 1>);
   add_by_row("AddNormKernel", &AddNormKernel<T, kPerVector<T>>, &AddNormKernel<T, 1>);
+  add_by_row("GateKernel", &GateKernel<T, kPerVector<T>>, &GateKernel<T, 1>);
+  add("RotaryKernel<" + type + ">", &RotaryKernel<T>);
   add("FirstKernel<" + type + ">", &FirstKernel<T>);
   add("LogitsKernel<" + type + ">", &LogitsKernel<T>);
 }
@@ -35,6 +41,8 @@ inline std::vector<EmulatedKernel> MakeAll() {
   all.push_back(Make("AttentionKernel<64u>", &AttentionKernel<64>));
   all.push_back(Make("AttentionKernel<96u>", &AttentionKernel<96>));
   all.push_back(Make("AttentionKernel<128u>", &AttentionKernel<128>));
+  all.push_back(Make("WindowAttentionKernel<64u>", &WindowAttentionKernel<64>));
+  all.push_back(Make("WindowAttentionKernel<128u>", &WindowAttentionKernel<128>));
   all.push_back(Make("GemmKernel", &GemmKernel));
   all.push_back(Make("PositionsKernel", &PositionsKernel));
   all.push_back(Make("UnpackKernel<int>", &UnpackKernel<int32_t>));

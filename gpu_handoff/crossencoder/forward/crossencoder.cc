@@ -346,13 +346,6 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   bool bare = !files.modules().empty();
   m->model.config = ReadConfig(files.config(), files.config_name(), &bare);
   if (bare) ApplyModules(files.modules(), files.modules_name(), &m->model.config);
-  if (m->model.config.is_beyond_bert() && m->ops->rotary == nullptr) {
-    throw ModelError(RANKFEED_E_UNSUPPORTED,
-                     files.config_name() + ": backend " + m->backend->name +
-                         " has no kernels for \"model_type\" " +
-                         std::string(m->model.config.architecture->model_type) +
-                         " with these settings; the host computes it");
-  }
   const Safetensors stored = files.Tensors(bare);
   uint32_t dtype = options.dtype;
   if (dtype == RANKFEED_DTYPE_AUTO && m->on_host) dtype = RANKFEED_DTYPE_F32;

@@ -40,15 +40,17 @@ struct HalvesAttention {
 // A lane's state of the softmax of its row: the largest score so far, in powers of two, and its
 // part of the sum of weights.
 struct Softmax {
-  float most = -INFINITY, total = 0.0f;
+  float most, total;
 };
 
-// The scores of a warp's queries to weights of half type in the same memory. keys: how many of the
-// kTile there are, at least one. factors[row]: what sums made with the largest score before are
-// multiplied with.
-template <class T, class Shape>
-RF_DEVICE void ScoresToWeights(RF_SHARED_POINTER(float) scores, RF_SHARED_POINTER(float) factors,
-                               uint32_t keys, float scale, Softmax* softmax) {
+// The scores of a warp's queries, from the row's `query` on, to weights of half type in the same
+// memory. first: the first of the kTile keys, of which at least one is in the row of `length`.
+// factors[row]: what sums made with the largest score before are multiplied with.
+template <class T, class Shape, bool kWindow>
+RF_DEVICE void ScoresToWeights(const rankfeed_op_attention& op, RF_SHARED_POINTER(float) scores,
+                               RF_SHARED_POINTER(float) factors, uint32_t query, uint32_t first,
+                               uint32_t length, float scale, Softmax* softmax) {
+  const uint32_t keys = length - first;
   constexpr uint32_t kParts = Shape::kParts, kEach = kTile / kParts;
   const uint32_t row = RF_THREAD % RF_WARP / kParts, part = RF_THREAD % kParts;
   RF_SHARED_POINTER(uint32_t) const words = RF_SHARED_AS(uint32_t, scores);
@@ -61,7 +63,8 @@ RF_DEVICE void ScoresToWeights(RF_SHARED_POINTER(float) scores, RF_SHARED_POINTE
     Expand<F32>(LoadShared(words + (row * Shape::kScoreStride + column)), score + i);
     RF_UNROLL
     for (uint32_t j = 0; j < 4; ++j) {
-      score[i + j] = column + j < keys ? score[i + j] * scale : -INFINITY;
+      const bool seen = column + j < keys && Sees<kWindow>(op, query + row, first + column + j);
+      score[i + j] = seen ? score[i + j] * scale : -INFINITY;
       most = fmaxf(most, score[i + j]);
     }
   }
@@ -155,9 +158,8 @@ RF_DEVICE void StoreSums(const typename Mma<T>::Sum* sums, RF_SHARED_POINTER(flo
   }
 }
 
-template <class T, uint32_t kDim>
-RF_KERNEL(kAttentionThreads)
-HalvesAttentionKernel(rankfeed_op_attention op) {
+template <class T, uint32_t kDim, bool kWindow>
+RF_DEVICE void AttendHalves(const rankfeed_op_attention& op) {
   using Shape = HalvesAttention<T, kDim>;
   using Unit = Mma<T>;
   RF_SHARED(shared);
@@ -183,7 +185,8 @@ HalvesAttentionKernel(rankfeed_op_attention op) {
   typename Shape::Rows next;
   next.Load(queries, row.begin, 0);
   next.Store(tile);
-  next.Load(keys, 0, 0);
+  const KeyRange range = KeysOf<kWindow>(op, row.length, row.begin, kTile);
+  next.Load(keys, range.begin, 0);
   RF_SYNC();
   typename Unit::Left query[kDim / kUnit];
   typename Unit::Sum sums[kDim / kUnit];
@@ -195,9 +198,9 @@ HalvesAttentionKernel(rankfeed_op_attention op) {
     Unit::Zero(&sums[d / kUnit]);
   }
   Unit::Rows(rows, scores, Shape::kScoreStride);
-  Softmax softmax;
+  Softmax softmax{kNoScore<kWindow>, 0.0f};
 
-  for (uint32_t first = 0; first < row.length; first += kTile) {
+  for (uint32_t first = range.begin; first < range.end; first += kTile) {
     RF_SYNC();  // queries are read, or the values of the step before are used up
     next.Store(tile);
     next.Load(values, first, 0);
@@ -205,11 +208,12 @@ HalvesAttentionKernel(rankfeed_op_attention op) {
     if (busy) {
       MultiplyKeys<T, kDim>(query, tile, scores);
       RF_SYNC_WARP();
-      ScoresToWeights<T, Shape>(scores, factors, row.length - first, scale, &softmax);
+      ScoresToWeights<T, Shape, kWindow>(op, scores, factors, token, first, row.length, scale,
+                                         &softmax);
     }
     RF_SYNC();  // keys are used up, weights are there
     next.Store(tile);
-    if (first + kTile < row.length) next.Load(keys, first + kTile, 0);
+    if (first + kTile < range.end) next.Load(keys, first + kTile, 0);
     RF_SYNC();
     if (busy) {
       RF_UNROLL
@@ -231,4 +235,15 @@ HalvesAttentionKernel(rankfeed_op_attention op) {
   StoreSums<T, kDim>(sums, scores, factors, token, row.length, op.head_dim, width,
                      static_cast<uint16_t*>(op.out) + (row.first + token) * width +
                          static_cast<uint64_t>(RF_BLOCK_Y) * op.head_dim);
+}
+
+template <class T, uint32_t kDim>
+RF_KERNEL(kAttentionThreads)
+HalvesAttentionKernel(rankfeed_op_attention op) {
+  AttendHalves<T, kDim, false>(op);
+}
+template <class T, uint32_t kDim>
+RF_KERNEL(kAttentionThreads)
+HalvesWindowAttentionKernel(rankfeed_op_attention op) {
+  AttendHalves<T, kDim, true>(op);
 }

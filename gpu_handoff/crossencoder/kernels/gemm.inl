@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kernels/gemm.inl: out[m, n] = activation(x[m, k] w[n, k]^T + bias) in tiles, for devices and
-// builds without a vendor's library, and bias with activation alone, for use after such a library.
+// builds without a vendor's library; bias with activation alone, for use after such a library; and
+// the gate of an MLP.
 // float32 by plain multiplications, half types on matrix units (mma.inl).
 
 RF_DEVICE float Activated(float value, uint32_t activation) {
@@ -174,18 +175,35 @@ HalvesGemmKernel(rankfeed_op_gemm op) {
   }
 }
 
-// out = activation(out + bias), one block per row.
+// out = activation(out + bias), one block per row; bias null: none.
 template <class T, uint32_t kMany>
 RF_KERNEL(kThreads)
 BiasKernel(rankfeed_op_gemm op) {
   typename T::Stored* const out =
       static_cast<typename T::Stored*>(op.out) + static_cast<uint64_t>(RF_BLOCK_X) * op.n;
   for (uint32_t i = RF_THREAD * kMany; i < op.n; i += RF_THREADS * kMany) {
-    float values[kMany], bias[kMany];
+    float values[kMany], bias[kMany] = {};
     LoadMany<T, kMany>(out + i, values);
-    LoadFloats<kMany>(op.bias + i, bias);
+    if (op.bias != nullptr) LoadFloats<kMany>(op.bias + i, bias);
     RF_UNROLL
     for (uint32_t j = 0; j < kMany; ++j) values[j] = Activated(values[j] + bias[j], op.activation);
     StoreMany<T, kMany>(values, out + i);
+  }
+}
+
+// out = activation(first half of a row of x) * its second half, one block per row.
+template <class T, uint32_t kMany>
+RF_KERNEL(kThreads)
+GateKernel(rankfeed_op_gate op) {
+  using Stored = typename T::Stored;
+  const uint64_t row = static_cast<uint64_t>(RF_BLOCK_X) * op.inner;
+  const Stored* const x = static_cast<const Stored*>(op.x) + 2 * row;
+  for (uint32_t i = RF_THREAD * kMany; i < op.inner; i += RF_THREADS * kMany) {
+    float values[kMany], by[kMany];
+    LoadMany<T, kMany>(x + i, values);
+    LoadMany<T, kMany>(x + op.inner + i, by);
+    RF_UNROLL
+    for (uint32_t j = 0; j < kMany; ++j) values[j] = Activated(values[j], op.activation) * by[j];
+    StoreMany<T, kMany>(values, static_cast<Stored*>(op.out) + row + i);
   }
 }

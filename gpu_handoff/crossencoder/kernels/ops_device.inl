@@ -30,56 +30,48 @@ int32_t Launch(const rankfeed_op_at* at, void (*kernel)(Parameters...), uint64_t
                                      shared_floats * sizeof(float), arguments...);
 }
 
-template <template <class> class Run, class Op>
-int32_t ByType(uint32_t dtype, const rankfeed_op_at* at, const Op* op) {
-  switch (dtype) {
-    case RANKFEED_DTYPE_F32:
-      return Run<F32>::Go(at, *op);
-    case RANKFEED_DTYPE_F16:
-      return Run<F16>::Go(at, *op);
-    case RANKFEED_DTYPE_BF16:
-      return Run<Bf16>::Go(at, *op);
-    default:
-      return kInvalid;
-  }
+// Calls run(type) with the element type.
+template <class Run>
+int32_t ByType(uint32_t dtype, const Run& run) {
+  if (dtype == RANKFEED_DTYPE_F32) return run(F32{});
+  if (dtype == RANKFEED_DTYPE_F16) return run(F16{});
+  return dtype == RANKFEED_DTYPE_BF16 ? run(Bf16{}) : kInvalid;
+}
+
+// A block for each of `rows` rows or tokens.
+template <class Op>
+int32_t LaunchRows(const rankfeed_op_at* at, void (*kernel)(Op), uint32_t rows,
+                   uint32_t shared_floats, const Op& op) {
+  return rows == 0 ? 0 : Launch(at, kernel, rows, 1, kThreads, shared_floats, op);
 }
 
 int32_t UnpackOp(const rankfeed_op_at* at, const rankfeed_op_unpack* op) {
-  if (op->rows == 0 || op->row_length == 0) return 0;
-  if (op->wide != 0) {
-    return Launch(at, &UnpackKernel<int64_t>, op->rows, 1, kThreads, 2 * kThreads, op->ids,
-                  op->cu_seqlens, op->row_length, op->pad_id, static_cast<int64_t*>(op->ids_out),
-                  static_cast<int64_t*>(op->mask_out), static_cast<int64_t*>(op->positions_out));
-  }
-  return Launch(at, &UnpackKernel<int32_t>, op->rows, 1, kThreads, 2 * kThreads, op->ids,
-                op->cu_seqlens, op->row_length, op->pad_id, static_cast<int32_t*>(op->ids_out),
-                static_cast<int32_t*>(op->mask_out), static_cast<int32_t*>(op->positions_out));
+  if (op->row_length == 0) return 0;
+  return LaunchRows(at, op->wide != 0 ? &UnpackKernel<int64_t> : &UnpackKernel<int32_t>, op->rows,
+                    2 * kThreads, *op);
 }
 
 int32_t PositionsOp(const rankfeed_op_at* at, const rankfeed_op_positions* op) {
-  if (op->rows == 0) return 0;
-  return Launch(at, &PositionsKernel, op->rows, 1, kThreads, 2 * kThreads, op->ids, op->cu_seqlens,
-                op->pad_id, op->out, op->ids_out, op->cu_out, op->tiles, op->rows, op->tile_count,
-                op->row_count);
+  return LaunchRows(at, &PositionsKernel, op->rows, 2 * kThreads, *op);
 }
 
 // One kernel for rows of whole vectors, another for all others.
 template <class T, class Op>
 int32_t LaunchByRow(const rankfeed_op_at* at, const Op& op, void (*vectors)(Op), void (*single)(Op),
                     uint32_t row, uint32_t blocks) {
-  return Launch(at, row % kPerVector<T> == 0 ? vectors : single, blocks, 1, kThreads, 0, op);
+  return LaunchRows(at, row % kPerVector<T> == 0 ? vectors : single, blocks, 0, op);
+}
+// Blocks for so many normed rows.
+uint32_t NormBlocks(uint32_t rows) {
+  return (rows + kNormRows - 1) / kNormRows;
 }
 
-template <class T>
-struct RunEmbed {
-  static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_embed& op) {
-    if (op.tokens == 0) return 0;
-    return LaunchByRow<T>(at, op, &EmbedKernel<T, kPerVector<T>>, &EmbedKernel<T, 1>, op.hidden,
-                          (op.tokens + kNormRows - 1) / kNormRows);
-  }
-};
 int32_t EmbedOp(const rankfeed_op_at* at, const rankfeed_op_embed* op) {
-  return ByType<RunEmbed>(op->dtype, at, op);
+  return ByType(op->dtype, [=](auto type) {
+    using T = decltype(type);
+    return LaunchByRow<T>(at, *op, &EmbedKernel<T, kPerVector<T>>, &EmbedKernel<T, 1>, op->hidden,
+                          NormBlocks(op->tokens));
+  });
 }
 
 template <class T>
@@ -93,84 +85,88 @@ int32_t LaunchTiledGemm<F32>(const rankfeed_op_at* at, const rankfeed_op_gemm& o
   return Launch(at, &GemmKernel, (op.m + kGemmTile - 1) / kGemmTile,
                 (op.n + kGemmTile - 1) / kGemmTile, kGemmThreads, kGemmShared, op);
 }
-template <class T>
-struct RunGemm {
-  static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_gemm& op) {
-    if (op.m == 0 || op.n == 0) return 0;
-    const int32_t rc = VendorGemm(at, &op);
-    if (rc == RANKFEED_GPU_TILED) return LaunchTiledGemm<T>(at, op);
-    if (rc != 0 || op.bias == nullptr) return rc;
-    return LaunchByRow<T>(at, op, &BiasKernel<T, kPerVector<T>>, &BiasKernel<T, 1>, op.n, op.m);
-  }
-};
 int32_t GemmOp(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
-  return ByType<RunGemm>(op->dtype, at, op);
+  return ByType(op->dtype, [=](auto type) {
+    using T = decltype(type);
+    if (op->m == 0 || op->n == 0) return 0;
+    const int32_t rc = VendorGemm(at, op);
+    if (rc == RANKFEED_GPU_TILED) return LaunchTiledGemm<T>(at, *op);
+    const bool done = op->bias == nullptr && op->activation == RANKFEED_GPU_NO_ACTIVATION;
+    if (rc != 0 || done) return rc;
+    return LaunchByRow<T>(at, *op, &BiasKernel<T, kPerVector<T>>, &BiasKernel<T, 1>, op->n, op->m);
+  });
 }
 
 template <class T, uint32_t kDim>
 int32_t LaunchAttention(const rankfeed_op_at* at, const rankfeed_op_attention& op) {
+  // Windows and relative positions have kernels of two sizes of heads.
+  constexpr uint32_t kWide = kDim <= 64 ? 64 : 128;
   const uint64_t tiles = RANKFEED_GPU_TILES(op.tokens, op.rows);
-  if constexpr (T::kPerWord == 2) {
-    return Launch(at, &HalvesAttentionKernel<T, kDim>, tiles, op.heads, kAttentionThreads,
-                  HalvesAttention<T, kDim>::kShared, op);
+  const auto plain = [&](auto size, auto kernel) {
+    using Tile = AttentionTile<size()>;
+    return Launch(at, kernel, tiles * (RANKFEED_GPU_TILE / Tile::kQueries), op.heads, kThreads,
+                  Tile::kShared, op);
+  };
+  using Narrow = std::integral_constant<uint32_t, kDim>;
+  using Wide = std::integral_constant<uint32_t, kWide>;
+  if (op.relative.buckets != nullptr) {
+    return op.window != 0 ? kInvalid : plain(Wide(), &RelativeAttentionKernel<T, kWide>);
+  }
+  if constexpr (T::kPerWord == 1) {
+    return op.window != 0 ? plain(Wide(), &WindowAttentionKernel<kWide>)
+                          : plain(Narrow(), &AttentionKernel<kDim>);
   } else {
-    using Tile = AttentionTile<kDim>;
-    return Launch(at, &AttentionKernel<kDim>, tiles * (RANKFEED_GPU_TILE / Tile::kQueries),
-                  op.heads, kThreads, Tile::kShared, op);
+    const auto halves = [&](auto size, auto kernel) {
+      return Launch(at, kernel, tiles, op.heads, kAttentionThreads,
+                    HalvesAttention<T, size()>::kShared, op);
+    };
+    return op.window != 0 ? halves(Wide(), &HalvesWindowAttentionKernel<T, kWide>)
+                          : halves(Narrow(), &HalvesAttentionKernel<T, kDim>);
   }
 }
-template <class T>
-struct RunAttention {
-  static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_attention& op) {
-    if (op.rows == 0 || op.tokens == 0) return 0;
-    if (op.head_dim <= 32) return LaunchAttention<T, 32>(at, op);
-    if (op.head_dim <= 64) return LaunchAttention<T, 64>(at, op);
-    if (op.head_dim <= 96) return LaunchAttention<T, 96>(at, op);
-    if (op.head_dim <= RANKFEED_GPU_MAX_HEAD) return LaunchAttention<T, 128>(at, op);
-    return kInvalid;
-  }
-};
 int32_t AttentionOp(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
-  return ByType<RunAttention>(op->dtype, at, op);
+  if (op->rows == 0 || op->tokens == 0) return 0;
+  return ByType(op->dtype, [=](auto type) {
+    using T = decltype(type);
+    if (op->head_dim <= 32) return LaunchAttention<T, 32>(at, *op);
+    if (op->head_dim <= 64) return LaunchAttention<T, 64>(at, *op);
+    if (op->head_dim <= 96) return LaunchAttention<T, 96>(at, *op);
+    return op->head_dim <= RANKFEED_GPU_MAX_HEAD ? LaunchAttention<T, 128>(at, *op) : kInvalid;
+  });
 }
 
-template <class T>
-struct RunAddNorm {
-  static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_add_norm& op) {
-    if (op.tokens == 0) return 0;
-    return LaunchByRow<T>(at, op, &AddNormKernel<T, kPerVector<T>>, &AddNormKernel<T, 1>, op.hidden,
-                          (op.tokens + kNormRows - 1) / kNormRows);
-  }
-};
 int32_t AddNormOp(const rankfeed_op_at* at, const rankfeed_op_add_norm* op) {
-  return ByType<RunAddNorm>(op->dtype, at, op);
+  return ByType(op->dtype, [=](auto type) {
+    using T = decltype(type);
+    return LaunchByRow<T>(at, *op, &AddNormKernel<T, kPerVector<T>>, &AddNormKernel<T, 1>,
+                          op->hidden, NormBlocks(op->tokens));
+  });
 }
 
-template <class T>
-struct RunFirst {
-  static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_first& op) {
-    using Stored = typename T::Stored;
-    if (op.rows == 0) return 0;
-    return Launch(at, &FirstKernel<T>, op.rows, 1, kThreads, 0, static_cast<const Stored*>(op.x),
-                  op.cu_seqlens, op.hidden, static_cast<Stored*>(op.out));
-  }
-};
 int32_t FirstOp(const rankfeed_op_at* at, const rankfeed_op_first* op) {
-  return ByType<RunFirst>(op->dtype, at, op);
+  return ByType(op->dtype, [=](auto type) {
+    return LaunchRows(at, &FirstKernel<decltype(type)>, op->rows, 0, *op);
+  });
 }
 
-template <class T>
-struct RunLogits {
-  static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_logits& op) {
-    using Stored = typename T::Stored;
-    if (op.rows == 0) return 0;
-    return Launch(at, &LogitsKernel<T>, op.rows, 1, kThreads, kThreads,
-                  static_cast<const Stored*>(op.x), static_cast<const Stored*>(op.w), op.bias,
-                  op.cu_seqlens, op.labels, op.hidden, op.logits);
-  }
-};
 int32_t LogitsOp(const rankfeed_op_at* at, const rankfeed_op_logits* op) {
-  return ByType<RunLogits>(op->dtype, at, op);
+  return ByType(op->dtype, [=](auto type) {
+    return LaunchRows(at, &LogitsKernel<decltype(type)>, op->rows, kThreads, *op);
+  });
+}
+
+int32_t RotaryOp(const rankfeed_op_at* at, const rankfeed_op_rotary* op) {
+  return ByType(op->dtype, [=](auto type) {
+    return LaunchRows(at, &RotaryKernel<decltype(type)>, op->tokens, 0, *op);
+  });
+}
+
+int32_t GateOp(const rankfeed_op_at* at, const rankfeed_op_gate* op) {
+  return ByType(op->dtype, [=](auto type) {
+    using T = decltype(type);
+    return LaunchByRow<T>(at, *op, &GateKernel<T, kPerVector<T>>, &GateKernel<T, 1>, op->inner,
+                          op->tokens);
+  });
 }
 
 int32_t OpenOp(void* ctx) {
@@ -197,5 +193,5 @@ constexpr rankfeed_gpu_ops kDeviceOps = {
     FirstOp,
     LogitsOp,
     nullptr,
-    nullptr,
-    nullptr};
+    RotaryOp,
+    GateOp};

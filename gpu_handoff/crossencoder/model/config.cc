@@ -152,12 +152,6 @@ ModelConfig Describe(const Reader& read, const Architecture& architecture) {
 
 }  // namespace
 
-bool ModelConfig::is_beyond_bert() const {
-  const auto is_norm = [](const HeadStep& step) { return step.kind == HeadStep::Kind::kNorm; };
-  return architecture->read != nullptr || pool != RANKFEED_GPU_FIRST ||
-         std::any_of(head.begin(), head.end(), is_norm);
-}
-
 ModelConfig ReadConfig(std::string_view json, const std::string& name, bool* bare) {
   dom::parser parser;
   dom::object object;

@@ -71,8 +71,6 @@ struct ModelConfig {
   std::string scores;  // the last product's tensors
   bool scores_bias = true;
 
-  // True for what not every backend has kernels for (ops.h).
-  bool is_beyond_bert() const;
   uint32_t head_dim() const { return hidden / heads; }
   uint32_t embedding_width() const { return embedding != 0 ? embedding : hidden; }
   // The first product of the MLP makes so many columns.

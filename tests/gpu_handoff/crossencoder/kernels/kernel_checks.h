@@ -34,7 +34,7 @@ class KernelChecks {
     EXPECT_EQ(ops_->open(ctx_), 0);
     scratch_bytes_ = ops_->scratch_bytes(ctx_, 8192, 0);
     if (scratch_bytes_ != 0) scratch_ = Alloc(scratch_bytes_);
-    host_scratch_.resize(64 * 8192);
+    host_scratch_.resize(128 * 8192);
   }
   ~KernelChecks() {
     backend_->stream_destroy(ctx_, stream_);
@@ -210,43 +210,126 @@ class KernelChecks {
   }
 
   void Attention(uint32_t dtype, const std::vector<uint32_t>& lengths, uint32_t heads,
-                 uint32_t head_dim) {
+                 uint32_t head_dim, uint32_t window = 0) {
+    const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+    Attention(dtype, lengths, heads, head_dim, scale, window, {}, {});
+  }
+
+  // With both products of relative positions, or one of them. Buckets are in no order: any table
+  // is followed.
+  void Relative(uint32_t dtype, const std::vector<uint32_t>& lengths, uint32_t heads,
+                uint32_t head_dim, bool keys, bool queries) {
+    constexpr uint32_t kRows = 12, kReach = 150;
+    const auto of_keys = Values(dtype, kRows * heads * head_dim),
+               of_queries = Values(dtype, kRows * heads * head_dim);
+    const auto buckets = Ids(2 * kReach + 1, 0, kRows);
+    const rankfeed_relative host{keys ? of_keys.data() : nullptr,
+                                 queries ? of_queries.data() : nullptr, buckets.data(), kRows,
+                                 kReach};
+    const rankfeed_relative own{keys ? CopyElements(dtype, of_keys) : nullptr,
+                                queries ? CopyElements(dtype, of_queries) : nullptr, Copy(buckets),
+                                kRows, kReach};
+    const float scale = 1.0f / std::sqrt(3.0f * static_cast<float>(head_dim));
+    Attention(dtype, lengths, heads, head_dim, scale, 0, host, own);
+  }
+
+  void Attention(uint32_t dtype, const std::vector<uint32_t>& lengths, uint32_t heads,
+                 uint32_t head_dim, float scale, uint32_t window,
+                 const rankfeed_relative& host_relative, const rankfeed_relative& relative) {
     const auto cu = Rows(lengths);
     const auto tokens = static_cast<uint32_t>(cu.back()),
                rows = static_cast<uint32_t>(lengths.size());
     const uint32_t width = heads * head_dim;
     const auto qkv = Values(dtype, size_t{tokens} * 3 * width, 1.5f);
     std::vector<float> expected(size_t{tokens} * width);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
-    rankfeed_op_attention op{RANKFEED_DTYPE_F32, rows,      tokens,  heads, head_dim,
-                             qkv.data(),         cu.data(), nullptr, scale, expected.data()};
+    rankfeed_op_attention op{
+        RANKFEED_DTYPE_F32, rows,    tokens, heads,           head_dim, qkv.data(),
+        cu.data(),          nullptr, scale,  expected.data(), 0,        window,
+        host_relative};
     const rankfeed_op_at host = Host(), at = At();
     ASSERT_EQ(HostOps()->attention(&host, &op), 0);
     void* out = AllocElements(dtype, expected.size());
-    op = {dtype,           rows,  tokens, heads, head_dim, CopyElements(dtype, qkv), Copy(cu),
-          Copy(Tiles(cu)), scale, out};
+    op = {
+        dtype, rows, tokens, heads,  head_dim, CopyElements(dtype, qkv), Copy(cu), Copy(Tiles(cu)),
+        scale, out,  0,      window, relative};
     ASSERT_EQ(ops_->attention(&at, &op), 0);
     Compare(dtype, expected, out, width);
   }
 
-  // In place, as the forward uses it.
+  // In place, as the forward uses it: the result where the residual was; the sum there, without
+  // biases; or the result where x was, without a residual.
   void AddNorm(uint32_t dtype, uint32_t tokens, uint32_t hidden) {
+    enum { kPost, kPre, kAlone };
+    for (const int way : {kPost, kPre, kAlone})
+      AddNorm(dtype, tokens, hidden, way == kPre, way == kAlone);
+  }
+  void AddNorm(uint32_t dtype, uint32_t tokens, uint32_t hidden, bool sums, bool alone) {
+    const bool biased = !sums && !alone;
     const auto x = Values(dtype, size_t{tokens} * hidden, 3),
                residual = Values(dtype, size_t{tokens} * hidden),
                bias = Values(RANKFEED_DTYPE_F32, hidden),
                gamma = Values(RANKFEED_DTYPE_F32, hidden),
                beta = Values(RANKFEED_DTYPE_F32, hidden);
-    std::vector<float> expected(x.size());
-    rankfeed_op_add_norm op{
-        RANKFEED_DTYPE_F32, tokens,       hidden,      x.data(), residual.data(),
-        bias.data(),        gamma.data(), beta.data(), 1e-5f,    expected.data()};
+    std::vector<float> expected(x.size()), expected_sum(x.size());
+    rankfeed_op_add_norm op{RANKFEED_DTYPE_F32,
+                            tokens,
+                            hidden,
+                            x.data(),
+                            alone ? nullptr : residual.data(),
+                            biased ? bias.data() : nullptr,
+                            gamma.data(),
+                            biased ? beta.data() : nullptr,
+                            1e-5f,
+                            expected.data(),
+                            sums ? expected_sum.data() : nullptr};
     const rankfeed_op_at host = Host(), at = At();
     ASSERT_EQ(HostOps()->add_norm(&host, &op), 0);
-    void* in_place = CopyElements(dtype, residual);
-    op = {dtype,      tokens, hidden,  CopyElements(dtype, x), in_place, Copy(bias), Copy(gamma),
-          Copy(beta), 1e-5f,  in_place};
+    void* const in_place = CopyElements(dtype, alone ? x : residual);
+    void* const out = sums ? AllocElements(dtype, x.size()) : in_place;
+    op = {dtype,
+          tokens,
+          hidden,
+          alone ? in_place : CopyElements(dtype, x),
+          alone ? nullptr : in_place,
+          biased ? Copy(bias) : nullptr,
+          Copy(gamma),
+          biased ? Copy(beta) : nullptr,
+          1e-5f,
+          out,
+          sums ? in_place : nullptr};
     ASSERT_EQ(ops_->add_norm(&at, &op), 0);
-    Compare(dtype, expected, in_place, hidden);
+    if (sums) CompareOnly(dtype, expected_sum, in_place, hidden, 0);
+    Compare(dtype, expected, out, hidden);
+  }
+
+  // Two of three heads' worth of every token; one position is outside the table.
+  void Rotary(uint32_t dtype, uint32_t tokens, uint32_t head_dim) {
+    constexpr uint32_t kPositions = 20, kHeads = 2;
+    const uint32_t row = 3 * head_dim;
+    const auto table = Values(RANKFEED_DTYPE_F32, kPositions * head_dim, 0.7f);
+    auto positions = Ids(tokens, 0, kPositions);
+    if (tokens > 2) positions[1] = kPositions;
+    auto x = Values(dtype, size_t{tokens} * row);
+    void* const in_place = CopyElements(dtype, x);
+    rankfeed_op_rotary op{RANKFEED_DTYPE_F32, tokens,       kHeads,     head_dim, row,
+                          positions.data(),   table.data(), kPositions, x.data()};
+    const rankfeed_op_at host = Host(), at = At();
+    ASSERT_EQ(HostOps()->rotary(&host, &op), 0);
+    op = {dtype, tokens, kHeads, head_dim, row, Copy(positions), Copy(table), kPositions, in_place};
+    ASSERT_EQ(ops_->rotary(&at, &op), 0);
+    Compare(dtype, x, in_place, row);
+  }
+
+  void Gate(uint32_t dtype, uint32_t tokens, uint32_t inner, uint32_t activation) {
+    const auto x = Values(dtype, size_t{tokens} * 2 * inner);
+    std::vector<float> expected(size_t{tokens} * inner);
+    rankfeed_op_gate op{RANKFEED_DTYPE_F32, tokens, inner, activation, x.data(), expected.data()};
+    const rankfeed_op_at host = Host(), at = At();
+    ASSERT_EQ(HostOps()->gate(&host, &op), 0);
+    void* const out = AllocElements(dtype, expected.size());
+    op = {dtype, tokens, inner, activation, CopyElements(dtype, x), out};
+    ASSERT_EQ(ops_->gate(&at, &op), 0);
+    Compare(dtype, expected, out, inner);
   }
 
   void Head(uint32_t dtype, const std::vector<uint32_t>& lengths, uint32_t hidden,
@@ -257,7 +340,15 @@ class KernelChecks {
                w = Values(dtype, labels * hidden), bias = Values(RANKFEED_DTYPE_F32, labels);
     std::vector<float> first(size_t{rows} * hidden), expected(size_t{rows} * labels);
     const rankfeed_op_at host = Host(), at = At();
-    rankfeed_op_first op_first{RANKFEED_DTYPE_F32, rows, hidden, x.data(), cu.data(), first.data()};
+    rankfeed_op_first op_first{RANKFEED_DTYPE_F32, rows,         hidden,           x.data(),
+                               cu.data(),          first.data(), RANKFEED_GPU_MEAN};
+    ASSERT_EQ(HostOps()->first(&host, &op_first), 0);
+    void* const means = AllocElements(dtype, first.size());
+    rankfeed_op_first own{dtype,    rows,  hidden,           CopyElements(dtype, x),
+                          Copy(cu), means, RANKFEED_GPU_MEAN};
+    ASSERT_EQ(ops_->first(&at, &own), 0);
+    CompareOnly(dtype, first, means, hidden, 0);
+    op_first.pool = RANKFEED_GPU_FIRST;
     ASSERT_EQ(HostOps()->first(&host, &op_first), 0);
     rankfeed_op_logits op{RANKFEED_DTYPE_F32, rows,        labels,    hidden,         first.data(),
                           w.data(),           bias.data(), cu.data(), expected.data()};
@@ -269,7 +360,12 @@ class KernelChecks {
     op = {dtype,      rows,     labels, hidden, rows_out, CopyElements(dtype, w),
           Copy(bias), Copy(cu), logits};
     ASSERT_EQ(ops_->logits(&at, &op), 0);
-    Compare(RANKFEED_DTYPE_F32, expected, logits, labels, 1e-4f);
+    CompareOnly(RANKFEED_DTYPE_F32, expected, logits, labels, 1e-4f);
+    std::vector<float> without(expected);  // biases
+    for (size_t i = 0; i < without.size(); ++i) without[i] -= bias[i % labels];
+    op.bias = nullptr;
+    ASSERT_EQ(ops_->logits(&at, &op), 0);
+    Compare(RANKFEED_DTYPE_F32, without, logits, labels, 1e-4f);
   }
 
  private:
@@ -348,6 +444,12 @@ class KernelChecks {
   }
   void Compare(uint32_t dtype, const std::vector<float>& expected, const void* out, size_t row,
                float bound = 0) {
+    CompareOnly(dtype, expected, out, row, bound);
+    Release();
+  }
+  // Memory stays.
+  void CompareOnly(uint32_t dtype, const std::vector<float>& expected, const void* out, size_t row,
+                   float bound) {
     if (bound == 0)
       bound = dtype == RANKFEED_DTYPE_F32 ? 2e-5f : dtype == RANKFEED_DTYPE_F16 ? 2e-3f : 1.6e-2f;
     const auto got = FetchElements(dtype, out, expected.size());
@@ -365,7 +467,6 @@ class KernelChecks {
         }
       }
     }
-    Release();
   }
   void Release() {
     EXPECT_EQ(backend_->stream_synchronize(ctx_, stream_), 0);
@@ -403,7 +504,9 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     for (const uint32_t hidden : {1u, 27u, 128u, 200u * scale}) {
       checks.Embed(dtype, 9, hidden);
       checks.AddNorm(dtype, 5, hidden);
+      checks.Gate(dtype, 3, hidden, hidden % 2 == 0 ? RANKFEED_GPU_GELU : RANKFEED_GPU_SILU);
     }
+    for (const uint32_t head_dim : {2u, 18u, 64u}) checks.Rotary(dtype, 5, head_dim);
     checks.Gemm(dtype, 1, 1, 1, RANKFEED_GPU_NO_ACTIVATION);
     checks.Gemm(dtype, 65, 130, 37, RANKFEED_GPU_GELU);
     checks.Gemm(dtype, 64, 64, 64, RANKFEED_GPU_TANH);
@@ -412,6 +515,8 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     checks.Gemm(dtype, 33, 65, 40, RANKFEED_GPU_RELU);
     checks.Gemm(dtype, 34, 66, 40, RANKFEED_GPU_SILU);
     checks.Gemm(dtype, 131, 72, 40, RANKFEED_GPU_NO_ACTIVATION, false);
+    checks.Gemm(dtype, 34, 72, 40, RANKFEED_GPU_GELU, false);
+    checks.Gemm(dtype, 33, 65, 40, RANKFEED_GPU_SILU, false);
     checks.Gemm(dtype, 130 * scale, 65 * scale, 33 * scale, RANKFEED_GPU_GELU);
     checks.Attention(dtype, {1, 0, 33, 65, 2}, 2, 32);
     checks.Attention(dtype, {70}, 1, 64);
@@ -420,6 +525,12 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     checks.Attention(dtype, {66}, 1, 40);
     checks.Attention(dtype, {1, 50 * scale, 7}, 2, 100);
     checks.Attention(dtype, {17, 130}, 1, 96);
+    checks.Attention(dtype, {1, 0, 33, 65, 2}, 2, 32, 1);
+    checks.Attention(dtype, {200, 70}, 1, 64, 33);
+    checks.Attention(dtype, {129 * scale}, 1, 100, 64);
+    checks.Relative(dtype, {1, 0, 33, 65, 2}, 2, 32, true, true);
+    checks.Relative(dtype, {70}, 1, 100, true, false);
+    checks.Relative(dtype, {40}, 1, 9, false, true);
     checks.Head(dtype, {3, 0, 1, 5}, 130, 3);
     checks.Head(dtype, {2}, 7, 1);
   }
