@@ -18,11 +18,14 @@
 static thread_local long allocations_left = 0;
 static thread_local bool counting = false;
 
-static void* Allocate(std::size_t size, std::size_t alignment) {
-  if (counting && allocations_left > 0 && --allocations_left == 0) throw std::bad_alloc();
+static void* AllocateOrNone(std::size_t size, std::size_t alignment) noexcept {
+  if (counting && allocations_left > 0 && --allocations_left == 0) return nullptr;
   void* p = nullptr;
-  if (posix_memalign(&p, alignment, size) != 0) throw std::bad_alloc();
-  return p;
+  return posix_memalign(&p, alignment, size) == 0 ? p : nullptr;
+}
+static void* Allocate(std::size_t size, std::size_t alignment) {
+  if (void* const p = AllocateOrNone(size, alignment)) return p;
+  throw std::bad_alloc();
 }
 void* operator new(std::size_t size) {
   return Allocate(size, 16);
@@ -40,6 +43,10 @@ void* operator new[](std::size_t size, const std::nothrow_t& none) noexcept {
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
+}
+// The C++ wrapper's memory, whose want it answers with a status.
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return AllocateOrNone(size, static_cast<std::size_t>(alignment));
 }
 // Not inlined: GCC would see free() on what operator new returned and take it for a mistake
 // (-Wmismatched-new-delete).
