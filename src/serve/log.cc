@@ -14,6 +14,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/utf8.h"
 #include "serve/thread.h"
 
 namespace rankfeed::serve {
@@ -24,19 +25,9 @@ constexpr auto kGather = std::chrono::milliseconds(50);
 constexpr auto kFarewell = std::chrono::milliseconds(250);
 constexpr int kPatienceMs = 50;  // between two looks at whether a reader takes more
 
-// Returns the bytes of the character that text begins with, 0 where that is no UTF-8 or a control character.
-size_t PlainCharacter(std::string_view text) {
-  const auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = at(0), second = at(1);
-  if (first < 0x80) return first < 0x20 || first == 0x7f ? 0 : 1;
-  const size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  }
-  // U+0080 to U+009F are controls; three and four bytes may not say what fewer can, nor a surrogate, nor more than U+10FFFF.
-  const bool refused = (first == 0xc2 && second < 0xa0) || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return refused ? 0 : size;
+// Returns whether a line has the character as it is: not a control character, nor bytes that are no UTF-8.
+bool IsPlain(const utf8::Decoded& c) {
+  return c.valid && c.code_point >= 0x20 && (c.code_point < 0x7f || c.code_point > 0x9f);
 }
 
 bool IsWord(std::string_view value) {
@@ -75,21 +66,14 @@ bool Line::Name(std::string_view name, size_t most) noexcept {
 void Line::Value(std::string_view value, size_t most) noexcept {
   for (const size_t end = size_ + most - 8; !value.empty();) {
     if (size_ >= end) return Add("…");
-    const size_t plain = PlainCharacter(value);
-    if (plain == 0 || value[0] == '"' || value[0] == '\\') {
-      const auto byte = static_cast<unsigned char>(value[0]);
-      if (byte >= 0x80) {
-        Add("\\ufffd");
-      } else if (plain == 0) {
-        size_ += fmt::format_to_n(bytes_.data() + size_, 6, "\\u{:04x}", byte).size;
-      } else {
-        Add("\\");
-        Add(value.substr(0, 1));
-      }
+    const utf8::Decoded c = utf8::Decode(value, 0);
+    if (!IsPlain(c)) {
+      size_ += fmt::format_to_n(bytes_.data() + size_, 6, "\\u{:04x}", static_cast<uint32_t>(c.code_point)).size;
     } else {
-      Add(value.substr(0, plain));
+      if (value[0] == '"' || value[0] == '\\') Add("\\");
+      Add(value.substr(0, c.size));
     }
-    value.remove_prefix(std::max<size_t>(plain, 1));
+    value.remove_prefix(c.size);
   }
 }
 
