@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   options.tensors = info.type_vocab_size > 1 ? RANKFEED_TENSOR_TOKEN_TYPE_IDS : 0;
   options.max_rows_per_batch = 16;
   options.max_tokens_per_batch = 4096;
-  // What a slot holds; batches are planned to fit.
+  // Bytes of a slot, which batches are planned to fit.
   if (const rankfeed_status status = rankfeed_batch_arena_size(
           &options, options.max_rows_per_batch, 0, options.max_tokens_per_batch, &options.max_arena_bytes)) {
     return std::fprintf(stderr, "batch: %s\n", rankfeed_status_message(status)), 1;

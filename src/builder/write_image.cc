@@ -244,8 +244,8 @@ class Writer {
     if (characters.size() + 1 > trie::kMaxCodes) {
       throw BuildError(RANKFEED_E_LIMIT,
                        "the pieces use ", characters.size(),
-                           " distinct characters; ", trie::kMaxCodes - 1,
-                           " is the most");
+                       " distinct characters; ", trie::kMaxCodes - 1,
+                       " is the most");
     }
     std::stable_sort(characters.begin(), characters.end(),
                      [&](uint32_t a, uint32_t b) { return weight[a] > weight[b]; });
@@ -501,7 +501,7 @@ class Writer {
     if (config_.id_count > image::kMaxMergeIds) {
       throw BuildError(RANKFEED_E_LIMIT,
                        "the model ", OverLimit(std::to_string(config_.id_count) + " ids", "BPE",
-                                                image::kMaxMergeIds));
+                       image::kMaxMergeIds));
     }
     MergeSections merges = MakeMergeSections(spec_.merges);
     sections_.Add(SectionId::kMergeFactors, std::move(merges.factors));

@@ -67,7 +67,7 @@ void RunManifest(const ManifestCommand& c) {
   if (status == RANKFEED_E_IMAGE_STRUCTURE) status = as_set(0);
   if (status != RANKFEED_OK) {
     throw Failure("{}: {}", c.stores[std::min<size_t>(detail.item, count - 1)],
-                              rankfeed_status_message(status));
+                  rankfeed_status_message(status));
   }
   rankfeed_corpus_info info{};
   info.struct_size = sizeof(info);
@@ -94,7 +94,7 @@ void CheckHashes(const LoadedCorpus& corpus) {
     const std::string found = Sha256(shard.path);
     if (found != shard.sha256) {
       throw Failure("{}: its SHA-256 is {}, and the manifest says {}", shard.path,
-                                found, shard.sha256);
+                    found, shard.sha256);
     }
   }
 }

@@ -180,9 +180,9 @@ void RunEncode(const EncodeOptions& o) {
     if (const Error error = encoder.For(text.size()).Encode(text, options, &encoding)) {
       writer.Flush();
       throw Failure(error.status == RANKFEED_E_LIMIT
-                        ? fmt::format("text {} {}", source.line(),
-                                      serve::StretchError(vocab.model(), text.size(), o.max_stretch_bytes))
-                        : fmt::format("text {}: {}", source.line(), error.message));
+                    ? fmt::format("text {} {}", source.line(),
+                    serve::StretchError(vocab.model(), text.size(), o.max_stretch_bytes))
+                    : fmt::format("text {}: {}", source.line(), error.message));
     }
     if (const std::string wrong = Fit(defaults, output == Output::kJson, &encoding); !wrong.empty()) {
       writer.Flush();

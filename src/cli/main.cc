@@ -204,7 +204,7 @@ void AddElsewhere(CLI::App& app) {
     command->allow_extras()->group("")->set_help_flag();
     command->parse_complete_callback([one] {
       throw Failure("`rankfeed {}` is in the C++ build (docs/install.md), not in the program of the Python package; {}", one.name,
-                                one.instead);
+                    one.instead);
     });
   }
 }

@@ -133,14 +133,14 @@ std::vector<std::string> ReferenceFiles(const ReferenceOptions& o, const VocabOp
   const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
   if (huggingface != (o.library == "huggingface")) {
     throw Failure("{} has {} parity; compare it with {} {}", vocab.path,
-                              huggingface ? "HuggingFace" : "SentencePiece", o.library_option,
-                              huggingface ? "huggingface" : "sentencepiece");
+                  huggingface ? "HuggingFace" : "SentencePiece", o.library_option,
+                  huggingface ? "huggingface" : "sentencepiece");
   }
   if (o.path.empty()) {
     if (Model::Open(path.c_str())) {
       throw Failure("{} is an image, which no reference reads: name the file it was compiled "
-                                "from with {}",
-                                path, o.path_option);
+                    "from with {}",
+                    path, o.path_option);
     }
     return folder::VocabularyFiles(path, vocab.preset);
   }

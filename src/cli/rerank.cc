@@ -123,7 +123,7 @@ class Rerank {
     pairing_.SetTypes(&options_);
     if (options_.max_length < specials + 1) {
       throw Failure("--max-length {} leaves no room beside {} special tokens",
-                                options_.max_length, specials);
+                    options_.max_length, specials);
     }
     CheckStatus(rankfeed_batch_arena_size(&options_, options_.max_rows_per_batch, 0,
                                           options_.max_tokens_per_batch, &options_.max_arena_bytes),

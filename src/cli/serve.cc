@@ -46,7 +46,7 @@ std::string CleanKey(std::string_view text, const std::string& where, size_t hea
   constexpr std::string_view kShortest = "GET / HTTP/1.0\r\nAuthorization: Bearer \r\n\r\n";
   if (text.size() > head - kShortest.size()) {
     throw Failure("{}: the key has more than {} bytes, and no client could send it: the head of a request has at most {}",
-                              where, head - kShortest.size(), head);
+                  where, head - kShortest.size(), head);
   }
   return std::string(text);
 }

@@ -22,8 +22,8 @@ LevelSlots BuildSlots(const std::vector<corpus::Entry>& entries) {
       if (++probe > corpus::kMaxProbe) {
         throw BuildError(RANKFEED_E_LIMIT,
                          "more than ", corpus::kMaxProbe,
-                             " places in a row of the index are taken: were the ids of documents made "
-                             "to share a hash?");
+                         " places in a row of the index are taken: were the ids of documents made "
+                         "to share a hash?");
       }
       at = at + 1 == count ? 0 : at + 1;
     }

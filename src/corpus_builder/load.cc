@@ -121,7 +121,7 @@ void CheckSize(const ShardEntry& shard) {
   if (info.size != shard.bytes) {
     throw BuildError(RANKFEED_E_IMAGE_STRUCTURE,
                      shard.path, ": has ", info.size,
-                         " bytes, and the manifest says ", shard.bytes);
+                     " bytes, and the manifest says ", shard.bytes);
   }
 }
 
@@ -136,8 +136,8 @@ void CheckCounts(const Manifest& manifest, const ShardEntry& shard, const rankfe
   if (info.documents != shard.documents || info.tokens != shard.tokens) {
     throw BuildError(RANKFEED_E_IMAGE_STRUCTURE,
                      shard.path, ": has ", info.documents, " documents and ",
-                         info.tokens, " tokens, and the manifest says ",
-                         shard.documents, " and ", shard.tokens);
+                     info.tokens, " tokens, and the manifest says ",
+                     shard.documents, " and ", shard.tokens);
   }
 }
 
@@ -174,7 +174,7 @@ void OpenSet(const std::string& path, const rankfeed_model* model,
   if (status == RANKFEED_E_IMAGE_STRUCTURE) {
     throw BuildError(status,
                      out->manifest.shards[detail.item].path,
-                         ": has a document that belongs into another shard by its id's hash").At(detail.byte_offset);
+                     ": has a document that belongs into another shard by its id's hash").At(detail.byte_offset);
   }
   if (status != RANKFEED_OK) {
     const std::string& at = detail.item < count ? out->manifest.shards[detail.item].path : path;

@@ -185,7 +185,7 @@ void Writer::Put(std::string_view id, std::span<const int32_t> ids,
   if (ids.size() > UINT32_MAX) {
     throw BuildError(RANKFEED_E_LIMIT,
                      "the document has ", ids.size(),
-                         " ids; the limit is 4294967295");
+                     " ids; the limit is 4294967295");
   }
   for (const int32_t token : ids) {
     if (static_cast<uint32_t>(token) >= header_.id_count) {

@@ -163,7 +163,7 @@ std::string ClassOf(const Document& tokenizer_config, const Document& config) {
   return name.empty() ? std::string(ClassOfModelType(model_type)) : name;
 }
 
-// What decides ids, of a file or of what a class has in its place.
+// Elements that decide ids, of a file or of what a class has in its place.
 struct Pipeline {
   std::vector<StepSpec> normalizer, pre_tokenizer;
 };
@@ -241,7 +241,7 @@ Rebuilding::Rebuilding(const std::string& file) {
     normalizer_ = Expand(one.normalizer, name, one, config);
     pre_tokenizer_ = Expand(one.pre_tokenizer, name, one, config);
     model_ = one.model;
-    // Of pieces with ▁ and bytes a text loses the space that Metaspace put in front of it.
+    // A text of pieces with ▁ and bytes loses the space that Metaspace put in front of it.
     const bool strips = name == "LlamaTokenizer" && config.root().BoolOr("add_prefix_space", true);
     decoder_ = model_ == kMerges  ? "{'type':'ByteLevel','add_prefix_space':true,'trim_offsets':true,'use_regex':true}"
                : model_ == kWords ? "{'type':'WordPiece','prefix':'##','cleanup':true}"

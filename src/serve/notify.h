@@ -11,7 +11,8 @@
 
 namespace rankfeed::serve {
 
-// Without NOTIFY_SOCKET in the environment every function does nothing. None takes memory, waits or fails.
+// The service manager, as the process knows it. Functions do nothing where the environment has no NOTIFY_SOCKET; none takes
+// memory, waits or fails.
 class Manager {
  public:
   // Reads NOTIFY_SOCKET, and, for a process of WATCHDOG_PID or of no such variable, WATCHDOG_USEC.

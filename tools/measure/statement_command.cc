@@ -34,14 +34,14 @@ void CheckSubjects(const nlohmann::ordered_json& receipt, const StatementCommand
   const auto& measured = receipt.at("tokenizer").at("config_hash");
   if (measured.is_string() && measured != hash) {
     throw Failure("{}: not the vocabulary of the receipt: its hash is {}, not {}",
-                              c.vocab.path, hash, measured.get<std::string>());
+                  c.vocab.path, hash, measured.get<std::string>());
   }
   const Workload workload = c.workload.Load(vocabulary.model());
   const auto& replayed = receipt.at("workload").at("hash");
   if (replayed != workload.hash) {
     throw Failure("{}: not the workload of the receipt: its hash is {}, not {}",
-                              c.workload.trace.empty() ? c.workload.docs : c.workload.trace,
-                              workload.hash, replayed.dump());
+                  c.workload.trace.empty() ? c.workload.docs : c.workload.trace,
+                  workload.hash, replayed.dump());
   }
 }
 

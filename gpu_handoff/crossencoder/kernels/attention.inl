@@ -62,7 +62,7 @@ RF_DEVICE bool Sees(const rankfeed_op_attention& op, uint32_t query, uint32_t ke
 template <bool kWindow>
 constexpr float kNoScore = kWindow ? -1e30f : -INFINITY;
 
-// What relative positions add to a score: q . keys[p] and k . queries[p] of rankfeed_relative, both
+// Returns what relative positions add to a score: q . keys[p] and k . queries[p] of rankfeed_relative, both
 // scaled, as query is already. query and key: rows of shared memory; head: of the tables' rows, the
 // element with which the head begins.
 template <class T>

@@ -121,7 +121,7 @@ void Json::Fail(rankfeed_status status, const std::string& why) const {
   const bool known = offset != std::string::npos;
   throw BuildError(status,
                    source_->name, ": ", (known ? "byte " + std::to_string(offset) + ": " : ""),
-                       path(), " ", why).At(known ? offset : 0);
+                   path(), " ", why).At(known ? offset : 0);
 }
 
 simdjson::dom::object Json::Object() const {

@@ -121,7 +121,7 @@ void Renumber(ModelSpec* spec, const Preset& preset) {
     if (piece < spec->pieces.size() && spec->pieces[piece].text == text) return;
     throw BuildError(RANKFEED_E_UNSUPPORTED,
                      "preset ", preset.name, " needs piece ",
-                         piece, " to be ", text);
+                     piece, " to be ", text);
   };
   if (preset.ids == Ids::kPieces) return;
   need(0, "<unk>");
@@ -169,7 +169,7 @@ std::vector<TemplateItemSpec> ParseTemplate(const char* text, const Tokens& toke
       if (item.id == image::kNoId) {
         throw BuildError(RANKFEED_E_UNSUPPORTED,
                          "preset ", preset.name, " needs the token ", word,
-                             ", which the model does not have");
+                         ", which the model does not have");
       }
     }
     items.push_back(item);

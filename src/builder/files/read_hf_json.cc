@@ -137,7 +137,7 @@ class Reader {
     const uint64_t offset = vocab_at_;
     throw BuildError(status,
                      source_.name, ": byte ", offset, ": model.vocab[",
-                         i, "] ", why).At(offset);
+                     i, "] ", why).At(offset);
   }
 
   void Unigram(const Json& model, const Json& settings) {
@@ -297,7 +297,7 @@ class Reader {
   [[noreturn]] void RefuseUnlisted(const std::string& token) const {
     throw BuildError(RANKFEED_E_UNSUPPORTED,
                      source_.name, ": has the added token ", token, ", which the tokenizer_config.json beside it does not list, so that ",
-                         changes_.class_name, " of transformers may take it for text. ", kAdvice);
+                     changes_.class_name, " of transformers may take it for text. ", kAdvice);
   }
 
   // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
@@ -331,7 +331,7 @@ class Reader {
     if (!changes_.unk_token.empty() && spec_.wordpiece() && changes_.unk_token != spec_.unk_piece) {
       throw BuildError(RANKFEED_E_UNSUPPORTED,
                        source_.name, ": the files beside it name ", changes_.unk_token, " as unk_token, which ", changes_.class_name,
-                           " of transformers gives for unknown words, where the model has ", spec_.unk_piece, ". ", kAdvice);
+                       " of transformers gives for unknown words, where the model has ", spec_.unk_piece, ". ", kAdvice);
     }
     const auto& pair = spec_.template_pair;
     if (pair.empty() || pair.front().kind != TemplateKind::kSpecial || pair.back().kind != TemplateKind::kSpecial) return;
@@ -341,7 +341,7 @@ class Reader {
       if (own == id || own == image::kNoId) continue;  // a token that is not there is refused where it is named
       throw BuildError(RANKFEED_E_UNSUPPORTED,
                        source_.name, ": the files beside it name ", *token, " as ", name, ", and ", changes_.class_name,
-                           " of transformers puts it around rows, where the post_processor has the id ", id, ". ", kAdvice);
+                       " of transformers puts it around rows, where the post_processor has the id ", id, ". ", kAdvice);
     }
   }
 

@@ -88,7 +88,7 @@ class Reader {
   [[noreturn]] void FailPiece(size_t i, rankfeed_status status, const std::string& why) const {
     throw BuildError(status,
                      name_, ": byte ", piece_at_[i], ": piece ",
-                         i, " ", why).At(piece_at_[i]);
+                     i, " ", why).At(piece_at_[i]);
   }
   [[noreturn]] void FailModel(rankfeed_status status, const std::string& why) const {
     throw BuildError(status, name_, ": ", why);

@@ -58,8 +58,8 @@ class Checker {
     if (parity_ != RANKFEED_PARITY_HUGGINGFACE && all.chain > kMaxKeysOnPath) {
       throw BuildError(RANKFEED_E_UNSUPPORTED,
                        where_,
-                           " has more than 32 keys that start each other; libsentencepiece "
-                           "reads past its result array on such maps");
+                       " has more than 32 keys that start each other; libsentencepiece "
+                       "reads past its result array on such maps");
     }
     map_.rules.reserve(all.keys);
     map_.keys.reserve(std::max<size_t>(all.key_bytes, 64));  // on the heap: views into it stay
@@ -82,7 +82,7 @@ class Checker {
   [[noreturn]] void OverLimit(uint64_t limit, const char* of) const {
     throw BuildError(RANKFEED_E_LIMIT,
                      where_, " has more than ", limit, " ", of,
-                         "; that is the limit of a charsmap");
+                     "; that is the limit of a charsmap");
   }
 
   void Pool() const {

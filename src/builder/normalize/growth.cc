@@ -308,9 +308,9 @@ void CheckCharsmapSteps(const ModelSpec& spec, const CharsmapView& charsmap) {
   if (steps <= 1 || steps * charsmap.rules.size() <= kMaxCharsmapWork) return;
   throw BuildError(RANKFEED_E_LIMIT,
                    "the normalizer has ", steps, " Precompiled steps of ",
-                       charsmap.rules.size(),
-                       " rules; the limit of steps times rules is ",
-                       kMaxCharsmapWork);
+                   charsmap.rules.size(),
+                   " rules; the limit of steps times rules is ",
+                   kMaxCharsmapWork);
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ class TokenNormalizer {
       if (done_ > kMaxAddedTokenWork) {
         throw BuildError(RANKFEED_E_LIMIT,
                          Name(id), " makes it more than ", kMaxAddedTokenWork,
-                             " bytes that the normalizer reads and writes for added tokens; that "
-                             "is the limit");
+                         " bytes that the normalizer reads and writes for added tokens; that "
+                         "is the limit");
       }
     }
     return std::string(buffers_.in().view());
@@ -56,7 +56,7 @@ class TokenNormalizer {
   [[noreturn]] static void TooLong(uint32_t id) {
     throw BuildError(RANKFEED_E_LIMIT,
                      Name(id), " is longer than ", kCapacity,
-                         " bytes when it is normalized; that is the limit of an added token");
+                     " bytes when it is normalized; that is the limit of an added token");
   }
 
   std::vector<Model> steps_;  // the model with one step each
@@ -78,8 +78,8 @@ class TokenNormalizer {
   }
   throw BuildError(RANKFEED_E_UNSUPPORTED,
                    source, ": the added token of id ", token.id, " (", characters,
-                       ") is looked for in normalized text, and normalizes to nothing; with "
-                       "\"normalized\": false it is looked for as it is written");
+                   ") is looked for in normalized text, and normalizes to nothing; with "
+                   "\"normalized\": false it is looked for as it is written");
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
   if (nodes > trie::kMaxUnits) {
     throw BuildError(RANKFEED_E_LIMIT,
                      "the vocabulary needs ", nodes,
-                         " trie units; the limit of trie units is ",
-                         trie::kMaxUnits);
+                     " trie units; the limit of trie units is ",
+                     trie::kMaxUnits);
   }
   tree.label.reserve(nodes);
   tree.parent.reserve(nodes);
@@ -136,7 +136,7 @@ class FreeUnits {
     if (size > trie::kMaxUnits) {
       throw BuildError(RANKFEED_E_LIMIT,
                        "the vocabulary needs more trie units than the limit of ",
-                           trie::kMaxUnits);
+                       trie::kMaxUnits);
     }
     for (uint32_t unit = this->size(); unit < size; ++unit) {
       next_.push_back(kEnd);

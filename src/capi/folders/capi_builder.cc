@@ -127,8 +127,8 @@ class Source {
     } else if (!json && !IsImage(bytes) && rankfeed::folders::LooksLikeVocabTxt(bytes)) {
       throw BuildError(RANKFEED_E_UNSUPPORTED,
                        path, ": looks like the vocab.txt of a WordPiece model, which does not say how "
-                              "texts are normalized: give --preset bert (lowercases) or bert-cased, or "
-                              "the path of a file of that name, beside which the others lie");
+                       "texts are normalized: give --preset bert (lowercases) or bert-cased, or "
+                       "the path of a file of that name, beside which the others lie");
     }
     if (!made_.empty()) bytes_ = made_;
   }
@@ -238,8 +238,8 @@ void CheckParity(const rankfeed_model& model, const rankfeed_compile_options* op
   }
   throw BuildError(RANKFEED_E_PARITY,
                    std::string(path), ": the image was compiled for ",
-                       rankfeed_parity_name(model.config->parity),
-                       " parity and cannot be used for another");
+                   rankfeed_parity_name(model.config->parity),
+                   " parity and cannot be used for another");
 }
 
 void OpenModel(rankfeed_loaded* loaded, const void* data, size_t size, const std::string& path) {
@@ -267,7 +267,7 @@ void CheckHugetlb(uint32_t pages, const std::string& path, int number) {
   if (pages != RANKFEED_PAGES_HUGETLB || number != ENOMEM) return;
   throw BuildError(RANKFEED_E_IO,
                    path, ": no preallocated 2 MiB pages for it: ", ErrnoText(number),
-                       " (vm.nr_hugepages)");
+                   " (vm.nr_hugepages)");
 }
 
 // The file's bytes, on those pages.

@@ -278,7 +278,7 @@ Class Settings::ClassOf(const std::string& name, std::string_view preset) const 
   if (!bpe) return Class::kBert;
   throw BuildError(RANKFEED_E_UNSUPPORTED,
                    name, ": nothing beside it says which class of transformers reads it: a "
-                          "tokenizer_config.json with tokenizer_class, or a config.json with model_type");
+                   "tokenizer_config.json with tokenizer_class, or a config.json with model_type");
 }
 
 }  // namespace rankfeed::folders

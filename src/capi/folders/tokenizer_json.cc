@@ -85,14 +85,14 @@ void CheckBytes(std::string_view text, const std::string& name, const char* what
   if (text.size() > builder::kMaxVocabTxtBytes) {
     throw BuildError(RANKFEED_E_LIMIT,
                      name, ": ", builder::OverLimit(std::to_string(text.size()) + " bytes", what,
-                                                      builder::kMaxVocabTxtBytes));
+                     builder::kMaxVocabTxtBytes));
   }
   if (const char* other = OtherKind(text))
     throw BuildError(RANKFEED_E_PARSE, name, ": is ", other);
   if (text.starts_with("\xef\xbb\xbf")) {
     throw BuildError(RANKFEED_E_PARSE,
                      name, ": begins with a byte order mark, which would be part of its first "
-                            "token: save it as UTF-8 without one");
+                     "token: save it as UTF-8 without one");
   }
 }
 
@@ -136,7 +136,7 @@ const std::string& TokenOf(const Settings& settings, const Vocabulary& vocabular
   const bool lines = !name.ends_with(".json");
   throw BuildError(RANKFEED_E_UNSUPPORTED,
                    name, ": has no ", (lines ? "line " : "piece "), (token == nullptr ? "" : *token + ", which is the "),
-                       key, "; its model would be given ids that it was not trained with");
+                   key, "; its model would be given ids that it was not trained with");
 }
 
 // A tokenizer.json of the vocabulary, element by element.

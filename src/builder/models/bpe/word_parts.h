@@ -32,8 +32,7 @@ class Neighbours {
 
  private:
   // Joins every two characters of which one ends with the bytes left and the other begins with right.
-  // Where left and right are single bytes, these pairs are millions: then no word is cut after any
-  // character that ends with left.
+  // Two single bytes would join millions of pairs: then no word is cut after any character that ends with left.
   void Join(std::string_view left, std::string_view right);
   std::vector<uint64_t> pairs_;
   uint64_t uncut_lasts_ = 0;

@@ -215,7 +215,7 @@ class KernelChecks {
     Attention(dtype, lengths, heads, head_dim, scale, window, {}, {});
   }
 
-  // With both products of relative positions, or one of them. Buckets are in no order: any table
+  // Checks attention with both products of relative positions, or one of them. Buckets are in no order: any table
   // is followed.
   void Relative(uint32_t dtype, const std::vector<uint32_t>& lengths, uint32_t heads,
                 uint32_t head_dim, bool keys, bool queries) {
