@@ -70,10 +70,12 @@ class Scarcity:
     count, failed = property(lambda self: self.get(0)), property(lambda self: self.get(3))
 
     def fail_at(self, n, times=1):
-        """So many allocations fail, the first of them the n-th from now on."""
+        """So many allocations fail, the first of them the n-th from now on; its number, which count reaches with it."""
         self.set(1, 0)
         self.set(2, times)
-        self.set(1, self.count + n)
+        first = self.count + n
+        self.set(1, first)
+        return first
 
     def end(self):
         """None fails any more."""
@@ -133,15 +135,19 @@ class Scarce(unittest.TestCase):
 
     def at_every_allocation(self, request, statuses, port=None):
         """Asks again and again, until it takes fewer allocations than the one that would fail; how many it took."""
-        for n in range(1, 100_000):
+        n = 1
+        while True:
             before = self.scarcity.failed
-            self.scarcity.fail_at(n)
+            first = self.scarcity.fail_at(n)
             answer = self.ask(request, port)
             self.assertIsNotNone(answer, f"allocation {n} failed")
             self.assertIn(answer[0], statuses, (n, answer))
-            if self.scarcity.failed == before:
+            if self.scarcity.failed != before:
+                n += 1
+            elif self.scarcity.count < first:
                 self.scarcity.end()
                 return n
+            # Else another thread, at the end of the connection before, took the n-th before it was to fail: again.
 
     def test_every_allocation_of_requests(self):
         took = {name: self.at_every_allocation(request, {self.wanted[name][0], 424, 429, 500, 503}) for name, request in REQUESTS.items()}
